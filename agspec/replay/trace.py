@@ -15,42 +15,24 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from agspec.errors import InputError, RecordError
+from agspec.messages import Message, Record, Role, ToolCall
 
 FORMAT = 1
-Role = Literal[
-    "coder", "planner", "architect", "editor", "executor", "reviewer", "summarizer", "committer", "chat", "fim", "other"
-]
-"""The closed list of roles."""
 
+__all__ = [
+    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "open_bytes", "read_trace", "write_trace", "write_whole",
+]  # fmt: skip
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ToolCall(_Record):
-    """A tool call: ``arguments`` is the JSON text as recorded."""
-
-    name: str
-    arguments: str
-
-
-class Message(_Record):
-    """One prompt message; content parts are joined to one text."""
-
-    role: str
-    content: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-
-
-class Output(_Record):
+class Output(Record):
     """What the model wrote: reasoning (if recorded), text, tool calls, in this order."""
 
     content: str = ""
@@ -58,7 +40,7 @@ class Output(_Record):
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-class Call(_Record):
+class Call(Record):
     """One request and its answer. ``role`` and ``scaffold`` are None where the scaffold profiles decide."""
 
     session: str
@@ -70,7 +52,7 @@ class Call(_Record):
     tools: tuple[dict[str, Any], ...] = ()
 
 
-class Trace(_Record):
+class Trace(Record):
     """Calls of one tenant in the order in which they were made."""
 
     name: str
@@ -92,9 +74,10 @@ def open_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: want a readable file, got {error.strerror or error}" if isinstance(error, OSError)
-                         else f"{path}: want a whole gzip file, got a broken one") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: want a whole gzip file, got a broken one ({error})") from error
+    except OSError as error:
+        raise InputError(f"{path}: want a readable file, got: {error.strerror or error}") from error
 
 
 def read_trace(path: str | Path) -> Trace:
@@ -152,8 +135,8 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -168,7 +151,7 @@ def _lines(trace: Trace) -> Iterator[bytes]:
         while keep < min(len(before), len(call.messages)) and before[keep] == call.messages[keep]:
             keep += 1
         last[call.session] = call.messages
-        record = call.model_dump(exclude_defaults=True)
+        record = call.model_dump(exclude_defaults=True, exclude={"messages"})
         record["messages"] = [m.model_dump(exclude_defaults=True) for m in call.messages[keep:]]
         record.setdefault("output", {})
         yield orjson.dumps({**record, "keep": keep}) + b"\n"

@@ -1,0 +1,281 @@
+"""The decision: look up all stores, choose one continuation, cap it."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agspec.draft.caps import CapTable
+from agspec.draft.kernels import MAX_CONTEXT
+from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.store import STORE_NAMES, Budgets, Intake, Session, Store, StoreName, Tenant
+from agspec.tokens import Tokens
+
+HEADER = 24
+"""Tokens of the prompt's end that an output's document starts with: the chat frame before the first word."""
+
+
+RAW_FLOOR = 0.02
+"""Product of a store's own chances at which its candidate ends; the odds cut it shorter."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Tokens to verify, int32 [n], and where they come from."""
+
+    tokens: Tokens
+    source: StoreName
+    match_length: int
+    expected: float
+    role: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One request in one step.
+
+    ``context``: its last tokens, the new ones included, int32 [n]. ``num_new``: how many came since the last step.
+    ``room``: most tokens that may be drafted.
+    """
+
+    request: str
+    context: Tokens
+    num_new: int
+    room: int
+
+
+@dataclass
+class Counts:
+    """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts."""
+
+    num_drafts: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    num_lookups: Counter[str] = field(default_factory=Counter)
+    num_hits: Counter[str] = field(default_factory=Counter)
+    by_source: dict[str, Counter[str]] = field(default_factory=dict)
+    by_role: dict[str, Counter[str]] = field(default_factory=dict)
+    accepted_at: Counter[int] = field(default_factory=Counter)
+    drafted_at: Counter[int] = field(default_factory=Counter)
+
+    def add(self, draft: Draft, accepted: int) -> None:
+        """Count a verified draft."""
+        drafted = int(draft.tokens.size)
+        self.num_drafts += 1
+        self.num_draft_tokens += drafted
+        self.num_accepted_tokens += accepted
+        for table, key in ((self.by_source, draft.source), (self.by_role, draft.role)):
+            row = table.setdefault(key, Counter())
+            row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
+        self.drafted_at.update(range(drafted))
+        self.accepted_at.update(range(accepted))
+
+
+@dataclass(eq=False)
+class _Request:
+    session: Session
+    role: str
+    prompt: Tokens
+    document: Any
+    output: list[int] = field(default_factory=list)
+    pending: Draft | None = None
+    judged: list[tuple[int, Candidate]] = field(default_factory=list)
+    before: int = 0
+    fared: int = 0
+
+
+class Drafter:
+    """Drafts for the rows of a step, from the stores of each row's session and tenant.
+
+    ``lookup``: makes the engine behind each store. ``corpus``: a frozen lookup all tenants may read. ``barred``:
+    token ids a draft never holds nor passes (sorted). ``enabled``: stores in use.
+
+    Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
+    same drafts: no clock, no randomness, no order of a hash table decides anything.
+    """
+
+    def __init__(
+        self,
+        *,
+        lookup: LookupFactory,
+        caps: CapTable,
+        budgets: Budgets,
+        barred: Tokens,
+        vocab_size: int,
+        corpus: Lookup | None = None,
+        enabled: Sequence[StoreName] = STORE_NAMES,
+    ) -> None:
+        self._make = lookup
+        self.caps = caps
+        self._budgets = budgets
+        self._barred = frozenset(int(token) for token in barred)
+        self._vocab_size = vocab_size
+        self._enabled = tuple(enabled)
+        self._corpus = Store("corpus", lookup, 0)
+        self._corpus.lookup = corpus
+        self._tenants: OrderedDict[str, Tenant] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._requests: dict[str, _Request] = {}
+        self.intake = Intake(budgets.tokens_per_step)
+        self.counts = Counts()
+
+    def __contains__(self, request: str) -> bool:
+        return request in self._requests
+
+    @property
+    def requests(self) -> list[str]:
+        """Requests in flight, oldest first."""
+        return list(self._requests)
+
+    def start(
+        self, request: str, prompt: Tokens, *, session: str | None = None, tenant: str = "", role: str = "other"
+    ) -> None:
+        """A request begins. Without a session it is one of its own, forgotten at its end but for its output."""
+        home = self._session(tenant, f"\0{request}" if session is None else session)
+        for start, end in home.novelty.spans(prompt):
+            self.intake.add(home.store, prompt[start:end].copy(), tail=prompt[max(0, start - HEADER) : start].copy())
+        document = home.store.open(prompt[-HEADER:])
+        self._requests[request] = _Request(home, role, prompt, document)
+
+    def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
+        """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
+        home = self._tenant(tenant)
+        if key in home.files:
+            return
+        home.files.add(key)
+        for tokens in forms:
+            self.intake.add(home.workspace, tokens)
+
+    def finish(self, request: str) -> None:
+        """A request has ended: its output goes to the tenant's other sessions."""
+        state = self._requests.pop(request, None)
+        if state is None:
+            return
+        output = np.asarray(state.output, np.int32)
+        state.session.novelty.remember(state.prompt, output)
+        self.intake.add(state.session.tenant.shared, output, tail=state.prompt[-HEADER:].copy())
+        for key in [k for k, s in self._sessions.items() if s is state.session and k[1] == f"\0{request}"]:
+            self._drop(key)
+
+    def close_session(self, session: str, *, tenant: str = "") -> None:
+        """A session is over: its store goes."""
+        if (tenant, session) in self._sessions:
+            self._drop((tenant, session))
+
+    def propose(self, rows: Sequence[Row]) -> list[Draft | None]:
+        """One step: learn what was accepted, take in what waits, draft for each row. Unknown requests get None."""
+        for row in rows:
+            self.observe(row)
+        self.intake.step()
+        return [self.draft(row) for row in rows]
+
+    def observe(self, row: Row) -> None:
+        """Take in a row's new tokens, and what they say of its last draft."""
+        state = self._requests.get(row.request)
+        if state is None or not row.num_new:
+            return
+        new = row.context[-row.num_new :]
+        state.output.extend(new.tolist())
+        state.session.store.extend(state.document, np.ascontiguousarray(new))
+        self._learn(state, np.ascontiguousarray(new))
+        if state.pending is not None:
+            drafted = state.pending.tokens
+            accepted = min(row.num_new - 1, int(drafted.size))
+            self.counts.add(state.pending, accepted)
+            state.session.controller(state.role).observe(drafted=int(drafted.size), accepted=accepted)
+            state.pending = None
+
+    def draft(self, row: Row) -> Draft | None:
+        """The draft for one row, None where nothing is worth verifying."""
+        state = self._requests.get(row.request)
+        if state is None or row.room < 1 or not row.context.size:
+            return None
+        multiplier = state.session.controller(state.role).step()
+        if multiplier == 0.0:
+            return None
+        limits = self.caps.limits(state.role)
+        odds = state.session.tenant.odds
+        state.before = int(row.context[-1])
+        state.judged = []
+        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
+        limit = min(row.room, limits.cap)
+        best: Candidate | None = None
+        source: StoreName = "session"
+        for store, document in self._stores(state):
+            self.counts.num_lookups[store.name] += 1
+            raw = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
+            if raw is None:
+                continue
+            self.counts.num_hits[store.name] += 1
+            number = STORE_NAMES.index(store.name)
+            state.judged.append((number, raw))
+            found = odds.judge(raw, store=number, fared=state.fared, before=state.before, floor=limits.floor)
+            if best is None or found.expected > best.expected:
+                best, source = found, store.name
+        if best is None:
+            return None
+        longest = int(self.caps.longest(state.role, best.match_length) * multiplier)
+        tokens = self._legal(best.tokens[: min(longest, row.room, limits.cap)])
+        if not tokens.size:
+            return None
+        expected = float(np.cumprod(best.probs[: tokens.size]).sum())
+        state.pending = Draft(tokens, source, best.match_length, expected, state.role)
+        return state.pending
+
+    def _learn(self, state: _Request, came: Tokens) -> None:
+        odds = state.session.tenant.odds
+        best = 0
+        for number, candidate in state.judged:
+            odds.learn(candidate, came, store=number, fared=state.fared, before=state.before)
+            n = min(int(candidate.tokens.size), int(came.size))
+            differ = np.flatnonzero(candidate.tokens[:n] != came[:n])
+            best = max(best, int(differ[0]) if differ.size else n)
+        run = 0 if best < came.size else min(state.fared // 3 + 1, 3)
+        state.fared = 3 * run + min(best, 2)
+        state.judged = []
+
+    def _stores(self, state: _Request) -> list[tuple[Store, Any]]:
+        tenant = state.session.tenant
+        every = {
+            "session": (state.session.store, state.document),
+            "workspace": (tenant.workspace, None),
+            "shared": (tenant.shared, None),
+            "corpus": (self._corpus, None),
+        }
+        return [every[name] for name in self._enabled if every[name][0].lookup is not None]
+
+    def _legal(self, tokens: Tokens) -> Tokens:
+        for i, token in enumerate(tokens.tolist()):
+            if token in self._barred or not 0 <= token < self._vocab_size:
+                return tokens[:i]
+        return tokens
+
+    def _tenant(self, name: str) -> Tenant:
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            tenant = Tenant(
+                workspace=Store("workspace", self._make, self._budgets.workspace),
+                shared=Store("shared", self._make, self._budgets.shared),
+            )
+            self._tenants[name] = tenant
+        self._tenants.move_to_end(name)
+        return tenant
+
+    def _session(self, tenant: str, name: str) -> Session:
+        session = self._sessions.get((tenant, name))
+        if session is None:
+            session = Session(Store("session", self._make, self._budgets.session), self._tenant(tenant))
+            self._sessions[tenant, name] = session
+        self._sessions.move_to_end((tenant, name))
+        busy = {id(state.session) for state in self._requests.values()}
+        idle = [key for key, other in self._sessions.items() if id(other) not in busy and other is not session]
+        for key in idle[: max(0, len(self._sessions) - self._budgets.sessions)]:
+            self._drop(key)
+        return session
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        self.intake.drop(self._sessions.pop(key).store)

@@ -1,0 +1,431 @@
+"""Compiled functions over the flat arrays of a suffix automaton; no classes.
+
+The automaton is the smallest deterministic one that accepts every substring of every document (Blumer et
+al. 1985; online construction over several documents: Mohri, Moreno and Weinstein 2009). States hold strings
+that end at the same places; a state's suffix link leads to the longest of its suffixes that ends at more
+places. A state is a row of one array; a transition is a row of an open-addressing hash table (one cache line a
+look-up) and, by ``AFTER``, of its state's list. Nothing is ever removed or moved.
+
+Counts are kept for contexts of up to ``MAX_CONTEXT`` tokens: each new token walks the suffix links from the
+state of the last ``MAX_CONTEXT`` tokens up to the root, which is at most that many states whatever the text.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.int32]
+
+MAX_CONTEXT = 64
+"""Contexts are matched and counted exactly up to this many tokens."""
+PIECE = 4096
+"""A document is cut into pieces of this many tokens, which overlap by MAX_CONTEXT: bounds the work of one token."""
+ROOT = 0
+NONE = -1
+
+LENGTH, LINK, HEAD, COUNT, RECENT = 0, 1, 2, 3, 4
+SOURCE, TOKEN, TARGET, AFTER = 0, 1, 2, 3
+NUM_STATES, NUM_EDGES, NUM_TOKENS = 0, 1, 2
+LAST, TRUNK, TRUNK_LENGTH, IN_PIECE, POSITION = 0, 1, 2, 3, 4
+
+MAX_LOAD = 0.8
+"""Share of the slots of ``edges`` that may be filled."""
+
+jit = numba.njit(cache=True, nogil=True)
+
+
+class Arrays(NamedTuple):
+    """The automaton's memory, all int32.
+
+    ``states`` [n, 5]: LENGTH of the longest string, suffix LINK, HEAD of the list of transitions, COUNT of
+    occurrences, RECENT: position at which the latest occurrence ends. ``edges`` [slots, 4]: SOURCE state + 1 (0: empty
+    slot), TOKEN, TARGET state, slot of the transition AFTER it in its state's list. ``used`` [3]: states, transitions,
+    tokens.
+    """
+
+    states: Array
+    edges: Array
+    used: Array
+
+
+@jit
+def _slot(a, state, token):
+    mixed = (state * 0x9E3779B1 + token * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
+    return (mixed * a.edges.shape[0]) >> 32
+
+
+@jit
+def find(a, state, token):
+    """Slot of the transition from ``state`` by ``token``, or NONE."""
+    slot = _slot(a, state, token)
+    while True:
+        source = a.edges[slot, SOURCE]
+        if source == 0:
+            return NONE
+        if source == state + 1 and a.edges[slot, TOKEN] == token:
+            return slot
+        slot += 1
+        if slot == a.edges.shape[0]:
+            slot = 0
+
+
+@jit
+def _add_edge(a, state, token, target):
+    slot = _slot(a, state, token)
+    while a.edges[slot, SOURCE] != 0:
+        slot += 1
+        if slot == a.edges.shape[0]:
+            slot = 0
+    a.edges[slot, SOURCE] = state + 1
+    a.edges[slot, TOKEN] = token
+    a.edges[slot, TARGET] = target
+    a.edges[slot, AFTER] = a.states[state, HEAD]
+    a.states[state, HEAD] = slot
+    a.used[NUM_EDGES] += 1
+
+
+@jit
+def _add_state(a, length, link):
+    state = a.used[NUM_STATES]
+    a.used[NUM_STATES] = state + 1
+    a.states[state, LENGTH] = length
+    a.states[state, LINK] = link
+    a.states[state, HEAD] = NONE
+    a.states[state, COUNT] = 0
+    a.states[state, RECENT] = NONE
+    return state
+
+
+@jit
+def _clone(a, state, token, split):
+    """Split off the strings of ``split`` that are one token longer than ``state``'s longest."""
+    clone = _add_state(a, a.states[state, LENGTH] + 1, a.states[split, LINK])
+    a.states[clone, COUNT] = a.states[split, COUNT]
+    a.states[clone, RECENT] = a.states[split, RECENT]
+    edge = a.states[split, HEAD]
+    while edge != NONE:
+        _add_edge(a, clone, a.edges[edge, TOKEN], a.edges[edge, TARGET])
+        edge = a.edges[edge, AFTER]
+    a.states[split, LINK] = clone
+    while state != NONE:
+        edge = find(a, state, token)
+        if edge == NONE or a.edges[edge, TARGET] != split:
+            break
+        a.edges[edge, TARGET] = clone
+        state = a.states[state, LINK]
+    return clone
+
+
+@jit
+def _fanout(a, state):
+    edge = a.states[state, HEAD]
+    n = 0
+    while edge != NONE:
+        n += 1
+        edge = a.edges[edge, AFTER]
+    return n
+
+
+@jit
+def _room(a, states, edges):
+    return a.used[NUM_STATES] + states <= a.states.shape[0] and a.used[NUM_EDGES] + edges <= a.edges.shape[0] * MAX_LOAD
+
+
+@jit
+def _advance(a, last, token, path):
+    """State of ``last``'s longest string followed by ``token``, made if need be; NONE, nothing changed, when full."""
+    edge = find(a, last, token)
+    if edge != NONE:
+        target = a.edges[edge, TARGET]
+        if a.states[target, LENGTH] == a.states[last, LENGTH] + 1:
+            return target
+        if not _room(a, 1, _fanout(a, target)):
+            return NONE
+        return _clone(a, last, token, target)
+    depth = 0
+    state = last
+    while state != NONE and edge == NONE:
+        path[depth] = state
+        depth += 1
+        state = a.states[state, LINK]
+        if state != NONE:
+            edge = find(a, state, token)
+    link = ROOT
+    split = NONE
+    need = depth
+    if state != NONE:
+        link = a.edges[edge, TARGET]
+        if a.states[link, LENGTH] != a.states[state, LENGTH] + 1:
+            split = link
+            need += _fanout(a, split) + 1
+    if not _room(a, 2, need):
+        return NONE
+    made = _add_state(a, a.states[last, LENGTH] + 1, link)
+    for i in range(depth):
+        _add_edge(a, path[i], token, made)
+    if split != NONE:
+        a.states[made, LINK] = _clone(a, state, token, split)
+    return made
+
+
+@jit
+def _settle(a, state, length):
+    """The state on ``state``'s suffix path that holds its suffix of ``length`` tokens."""
+    while state != ROOT and a.states[a.states[state, LINK], LENGTH] >= length:
+        state = a.states[state, LINK]
+    return state
+
+
+@jit
+def extend(a, cursor, tokens, counted, path):
+    """Append ``tokens`` to the document of ``cursor``; how many went in before the arrays were full.
+
+    ``cursor`` int32 [5]: LAST state, TRUNK state (last MAX_CONTEXT tokens), TRUNK_LENGTH, tokens IN_PIECE, POSITION
+    of the last token. ``counted`` False appends text that is counted already (the overlap of two pieces).
+    """
+    for i in range(tokens.size):
+        token = tokens[i]
+        state = _advance(a, cursor[LAST], token, path)
+        if state == NONE:
+            return i
+        cursor[LAST] = state
+        trunk = _settle(a, cursor[TRUNK], cursor[TRUNK_LENGTH])
+        trunk = a.edges[find(a, trunk, token), TARGET]
+        cursor[TRUNK_LENGTH] = min(cursor[TRUNK_LENGTH] + 1, MAX_CONTEXT)
+        trunk = _settle(a, trunk, cursor[TRUNK_LENGTH])
+        cursor[TRUNK] = trunk
+        cursor[IN_PIECE] += 1
+        if counted:
+            position = a.used[NUM_TOKENS]
+            a.used[NUM_TOKENS] = position + 1
+            cursor[POSITION] = position
+            while trunk != ROOT:
+                a.states[trunk, COUNT] += 1
+                a.states[trunk, RECENT] = position
+                trunk = a.states[trunk, LINK]
+            a.states[ROOT, COUNT] += 1
+    return tokens.size
+
+
+@jit
+def match(a, context):
+    """(state, length) of the longest suffix of ``context`` that occurs; context int32 [<= MAX_CONTEXT]."""
+    state = ROOT
+    length = 0
+    for i in range(context.size):
+        token = context[i]
+        edge = find(a, state, token)
+        while edge == NONE and state != ROOT:
+            state = a.states[state, LINK]
+            length = a.states[state, LENGTH]
+            edge = find(a, state, token)
+        if edge != NONE:
+            state = a.edges[edge, TARGET]
+            length += 1
+    return state, length
+
+
+@jit
+def match_run(a, tokens, lengths):
+    """Fill ``lengths`` int32 [n] with the longest match ending at each of ``tokens`` (up to PIECE + MAX_CONTEXT)."""
+    state = ROOT
+    length = 0
+    for i in range(tokens.size):
+        token = tokens[i]
+        edge = find(a, state, token)
+        while edge == NONE and state != ROOT:
+            state = a.states[state, LINK]
+            length = a.states[state, LENGTH]
+            edge = find(a, state, token)
+        if edge != NONE:
+            state = a.edges[edge, TARGET]
+            length += 1
+        lengths[i] = length
+
+
+@jit
+def continuations(a, state, tokens, counts, recents):
+    """Fill the three int32 arrays with what followed ``state``; how many there are (may exceed the arrays' size)."""
+    edge = a.states[state, HEAD]
+    n = 0
+    while edge != NONE:
+        if n < tokens.size:
+            tokens[n] = a.edges[edge, TOKEN]
+            counts[n] = a.states[a.edges[edge, TARGET], COUNT]
+            recents[n] = a.states[a.edges[edge, TARGET], RECENT]
+        n += 1
+        edge = a.edges[edge, AFTER]
+    return n
+
+
+@jit
+def check(a):
+    """0 when the automaton is sound, else the number of the broken rule (see ``Automaton.check``)."""
+    states, edges = a.used[NUM_STATES], a.used[NUM_EDGES]
+    if a.states[ROOT, LENGTH] != 0 or a.states[ROOT, LINK] != NONE:
+        return 1
+    for state in range(1, states):
+        link = a.states[state, LINK]
+        if not 0 <= link < states or a.states[link, LENGTH] >= a.states[state, LENGTH]:
+            return 2
+        if a.states[state, COUNT] > a.states[link, COUNT] and a.states[link, LENGTH] < MAX_CONTEXT:
+            return 3
+    seen = 0
+    for state in range(states):
+        edge = a.states[state, HEAD]
+        while edge != NONE:
+            seen += 1
+            if a.edges[edge, SOURCE] != state + 1 or find(a, state, a.edges[edge, TOKEN]) != edge:
+                return 4
+            if a.states[a.edges[edge, TARGET], LENGTH] <= a.states[state, LENGTH]:
+                return 5
+            edge = a.edges[edge, AFTER]
+    if seen != edges:
+        return 6
+    return 0
+
+
+ORDERS = 12
+"""Context orders (suffixes of the match) whose evidence is blended."""
+CHOICES = 24
+"""Continuations looked at for one order."""
+
+
+@jit
+def longest(a, context):
+    """As ``match``, but a short suffix first: most matches are short, and then the long walk is spared."""
+    state, length = match(a, context[-16:])
+    if length == 16 and context.size > 16:
+        return match(a, context)
+    return state, length
+
+
+@jit
+def latest(a, context):
+    """(state, length, position) of the longest suffix of ``context`` that something followed, and its latest end."""
+    state, length = match(a, context)
+    while state != ROOT:
+        position = NONE
+        edge = a.states[state, HEAD]
+        while edge != NONE:
+            position = max(position, a.states[a.edges[edge, TARGET], RECENT])
+            edge = a.edges[edge, AFTER]
+        if position != NONE:
+            return state, length, position - 1
+        state = a.states[state, LINK]
+        length = a.states[state, LENGTH]
+    return ROOT, 0, NONE
+
+
+@jit
+def _doubt(length):
+    """Weight, in occurrences, of what shorter contexts say against one of ``length`` tokens."""
+    return PRIOR[min(length, PRIOR.size - 1)]
+
+
+@jit
+def _blend(a, chain, lengths, n, own, token, latest):
+    """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says."""
+    p = 0.0
+    for i in range(n - 1, -1, -1):
+        state = chain[i]
+        total = a.states[state, COUNT]
+        if a.states[state, RECENT] == own:
+            total -= 1
+        if total <= 0:
+            continue
+        edge = find(a, state, token)
+        seen = 0.0
+        if edge != NONE:
+            seen = float(a.states[a.edges[edge, TARGET], COUNT])
+            if i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
+                seen += FRESH
+        doubt = _doubt(lengths[i])
+        extra = FRESH if i < DEEP and latest[i] >= 0 else 0.0
+        p = (seen + doubt * p) / (total + extra + doubt)
+    return p
+
+
+DEEP = 4
+"""Orders whose continuations are candidates, longest first."""
+FRESH = 1.0
+"""What the latest continuation counts for on top of its occurrences."""
+PRIOR = np.array([9.0, 4.0, 2.5, 1.6, 1.2, 1.0, 0.8, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.26, 0.25, 0.2])
+"""Doubt by match length, 0 to 16 and above."""
+
+
+@jit
+def draft(a, context, own, floor, tokens, probs, counts):
+    """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match).
+
+    Fills ``tokens``, ``probs`` and ``counts`` (occurrences of the longest order), all [limit], while the product of chances stays >= ``floor``. ``own`` is the
+    position of the context's own last token if the context is itself in the automaton (its last occurrence tells
+    nothing then), else NONE.
+    """
+    chain = np.empty(ORDERS, np.int32)
+    lengths = np.empty(ORDERS, np.int32)
+    latest = np.empty(DEEP, np.int32)
+    state, length = longest(a, context)
+    n = 0
+    matched = 0
+    while state != ROOT and n < ORDERS:
+        if a.states[state, HEAD] != NONE:
+            if n == 0:
+                matched = length
+            chain[n] = state
+            lengths[n] = length
+            n += 1
+        state = a.states[state, LINK]
+        length = a.states[state, LENGTH]
+    survival = 1.0
+    made = 0
+    while made < tokens.size and n > 0:
+        deep = min(n, DEEP)
+        for i in range(deep):
+            latest[i] = NONE
+            edge = a.states[chain[i], HEAD]
+            looked = 0
+            while edge != NONE and looked < CHOICES:
+                latest[i] = max(latest[i], a.states[a.edges[edge, TARGET], RECENT])
+                edge = a.edges[edge, AFTER]
+                looked += 1
+        best = -1.0
+        choice = NONE
+        when = NONE
+        for i in range(deep):
+            edge = a.states[chain[i], HEAD]
+            looked = 0
+            while edge != NONE and looked < CHOICES:
+                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest)
+                recent = a.states[a.edges[edge, TARGET], RECENT]
+                if p > best or (p == best and recent > when):
+                    best, choice, when = p, a.edges[edge, TOKEN], recent
+                edge = a.edges[edge, AFTER]
+                looked += 1
+        survival *= best
+        if choice == NONE or survival < floor:
+            break
+        tokens[made] = choice
+        probs[made] = best
+        counts[made] = a.states[chain[0], COUNT]
+        made += 1
+        kept = 0
+        for i in range(n):
+            edge = find(a, chain[i], choice)
+            if edge == NONE:
+                continue
+            length = min(lengths[i] + 1, MAX_CONTEXT)
+            state = _settle(a, a.edges[edge, TARGET], length)
+            while state != ROOT and a.states[state, HEAD] == NONE:
+                length = a.states[a.states[state, LINK], LENGTH]
+                state = a.states[state, LINK]
+            if state == ROOT or (kept > 0 and chain[kept - 1] == state):
+                continue
+            chain[kept] = state
+            lengths[kept] = length
+            kept += 1
+        n = kept
+    return made, matched

@@ -1,0 +1,162 @@
+"""The protocol that stores and policy see of a lookup engine, and our automaton behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from agspec.draft import kernels
+from agspec.draft.automaton import Automaton, Document
+from agspec.draft.kernels import MAX_CONTEXT
+from agspec.tokens import EMPTY, Tokens
+
+MIN_CAPACITY = 64 * 1024
+"""Tokens of a lookup's first segment; each further one is four times as large, up to a quarter of the budget."""
+SEGMENTS = 4
+"""At the budget, this many segments of equal size: eviction drops the oldest quarter."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A continuation some store knows.
+
+    ``tokens`` int32 [n]; ``probs`` float64 [n], the chance of each token given that those before it were right;
+    ``match_length`` in tokens; ``counts`` int32 [n], how often the store has seen what the token follows from.
+    """
+
+    tokens: Tokens
+    probs: npt.NDArray[np.float64]
+    match_length: int
+    counts: Tokens
+
+    @property
+    def expected(self) -> float:
+        """Expected number of accepted tokens when drafted whole."""
+        return float(np.cumprod(self.probs).sum())
+
+
+class Lookup(Protocol):
+    """A lookup engine: documents that grow, and the best continuation of a context.
+
+    ``open`` starts a document that goes on after ``tail`` (known already, not counted again). ``draft`` continues
+    ``context`` (int32 [n], newest last) by up to ``limit`` tokens while the product of probabilities stays at least
+    ``floor``; ``document`` is the one the context is the end of, if any. None: nothing known.
+    """
+
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def num_tokens(self) -> int: ...
+    @property
+    def num_evicted_tokens(self) -> int: ...
+    def open(self, tail: Tokens = EMPTY) -> Any: ...
+    def extend(self, document: Any, tokens: Tokens) -> None: ...
+    def close(self, document: Any) -> None: ...
+    def draft(self, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None: ...
+
+
+LookupFactory = Callable[[int], Lookup]
+"""Byte budget -> a new, empty lookup."""
+
+
+class SamDocument:
+    """A document of a SamLookup: where it grows now."""
+
+    __slots__ = ("document", "segment")
+
+    def __init__(self, segment: Automaton, document: Document) -> None:
+        self.segment = segment
+        self.document = document
+
+
+class SamLookup:
+    """Suffix automata in segments: when the newest is full a larger one is begun, at the budget the oldest goes."""
+
+    def __init__(self, budget_bytes: int, *, frozen: Automaton | None = None) -> None:
+        self.budget_bytes = budget_bytes
+        self.num_evicted_tokens = 0
+        self._segments = [Automaton(capacity=MIN_CAPACITY) if frozen is None else frozen]
+        self._largest = max(
+            MIN_CAPACITY // 4, int(budget_bytes / SEGMENTS / (self._segments[0].reserved_bytes / MIN_CAPACITY))
+        )
+        self._capacity = min(MIN_CAPACITY, self._largest)
+        if frozen is None:
+            self._segments = [Automaton(capacity=self._capacity)]
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.reserved_bytes for segment in self._segments)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens held."""
+        return sum(len(segment) for segment in self._segments)
+
+    def open(self, tail: Tokens = EMPTY) -> SamDocument:
+        """See ``Lookup``."""
+        segment = self._segments[-1]
+        document = segment.resume(tail) if tail.size else segment.open()
+        if document is None:
+            segment = self._grow()
+            document = segment.resume(tail) or segment.open()
+        return SamDocument(segment, document)
+
+    def extend(self, document: SamDocument, tokens: Tokens) -> None:
+        """See ``Lookup``."""
+        while tokens.size:
+            tokens = tokens[document.segment.extend(document.document, tokens) :]
+            if tokens.size:
+                segment = self._segments[-1] if document.segment is not self._segments[-1] else self._grow()
+                resumed = segment.resume(document.document.tail)
+                document.segment, document.document = segment, resumed or segment.open()
+
+    def close(self, document: SamDocument) -> None:
+        """Nothing to do: a document that no longer grows stays until its segment goes."""
+
+    def draft(
+        self, context: Tokens, *, limit: int, floor: float, document: SamDocument | None = None
+    ) -> Candidate | None:
+        """See ``Lookup``."""
+        best: Candidate | None = None
+        for segment in self._segments:
+            own = document.document.position if document is not None and document.segment is segment else None
+            found = draft_from(segment, context, limit=limit, floor=floor, own=own)
+            if found is not None and (best is None or found.expected > best.expected):
+                best = found
+        return best
+
+    def latest(self, context: Tokens) -> int | None:
+        """Position of the latest earlier end of the longest suffix of ``context`` that something followed."""
+        places = [(found.length, place) for found, place in (s.latest(context) for s in self._segments) if found.length]
+        return max(places)[1] if places else None
+
+    def check(self) -> None:
+        """Integrity of every segment; raises StoreError."""
+        for segment in self._segments:
+            segment.check()
+
+    def _grow(self) -> Automaton:
+        self._capacity = min(4 * self._capacity, self._largest)
+        segment = Automaton(capacity=self._capacity)
+        self._segments.append(segment)
+        while len(self._segments) > 1 and self.memory_bytes > self.budget_bytes:
+            self.num_evicted_tokens += len(self._segments.pop(0))
+        return segment
+
+
+def draft_from(
+    automaton: Automaton, context: Tokens, *, limit: int, floor: float, own: int | None
+) -> Candidate | None:
+    """The automaton's best continuation of ``context``; ``own``: position of the context's own last token in it."""
+    tokens = np.empty(limit, np.int32)
+    probs = np.empty(limit, np.float64)
+    counts = np.empty(limit, np.int32)
+    n, length = kernels.draft(
+        automaton.arrays, context[-MAX_CONTEXT:], kernels.NONE if own is None else own, floor, tokens, probs, counts
+    )
+    return Candidate(tokens[:n], probs[:n], int(length), counts[:n]) if n else None

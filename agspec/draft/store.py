@@ -1,0 +1,124 @@
+"""The stores, and the ordered queue through which text reaches them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agspec.draft.controller import Controller
+from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.novel import Novelty
+from agspec.draft.odds import Odds
+from agspec.tokens import EMPTY, Tokens
+
+StoreName = Literal["session", "workspace", "shared", "corpus"]
+"""``shared`` and ``corpus`` are the live and the frozen half of the global store."""
+STORE_NAMES: tuple[StoreName, ...] = ("session", "workspace", "shared", "corpus")
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Bytes each store may take, tokens that go into stores in one step, sessions and tenants kept."""
+
+    session: int = 64 << 20
+    workspace: int = 256 << 20
+    shared: int = 512 << 20
+    tokens_per_step: int = 1024
+    sessions: int = 128
+    tenants: int = 16
+
+
+class Store:
+    """One lookup under a name; made on first use, so that an unused store costs nothing."""
+
+    def __init__(self, name: StoreName, make: LookupFactory, budget: int) -> None:
+        self.name = name
+        self._make = make
+        self._budget = budget
+        self.lookup: Lookup | None = None
+
+    def open(self, tail: Tokens = EMPTY) -> Any:
+        """A new document; see ``Lookup.open``."""
+        if self.lookup is None:
+            self.lookup = self._make(self._budget)
+        return self.lookup.open(tail)
+
+    def extend(self, document: Any, tokens: Tokens) -> None:
+        """Append to a document."""
+        if self.lookup is not None:
+            self.lookup.extend(document, tokens)
+
+    def draft(self, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None:
+        """See ``Lookup.draft``."""
+        if self.lookup is None:
+            return None
+        return self.lookup.draft(context, limit=limit, floor=floor, document=document)
+
+
+@dataclass(eq=False)
+class Tenant:
+    """What the sessions of one tenant share, and nobody else sees."""
+
+    workspace: Store
+    shared: Store
+    files: set[object] = field(default_factory=set)
+    odds: Odds = field(default_factory=Odds)
+
+
+@dataclass(eq=False)
+class Session:
+    """What belongs to one session and goes with it."""
+
+    store: Store
+    tenant: Tenant
+    novelty: Novelty = field(default_factory=Novelty)
+    controllers: dict[str, Controller] = field(default_factory=dict)
+
+    def controller(self, role: str) -> Controller:
+        """The controller of ``role`` in this session."""
+        return self.controllers.setdefault(role, Controller())
+
+
+@dataclass
+class _Append:
+    store: Store
+    tokens: Tokens
+    tail: Tokens
+    document: Any = None
+
+
+class Intake:
+    """Texts on their way into stores: in order, so many tokens a step, never by the clock."""
+
+    def __init__(self, tokens_per_step: int) -> None:
+        self.tokens_per_step = tokens_per_step
+        self._queue: deque[_Append] = deque()
+
+    def add(self, store: Store, tokens: Tokens, *, tail: Tokens = EMPTY) -> None:
+        """A new document of ``store`` that holds ``tokens`` and goes on after ``tail``."""
+        if tokens.size:
+            self._queue.append(_Append(store, tokens, tail))
+
+    def drop(self, store: Store) -> None:
+        """Forget what is still on its way into ``store``."""
+        self._queue = deque(entry for entry in self._queue if entry.store is not store)
+
+    def step(self) -> int:
+        """Move up to ``tokens_per_step`` tokens; how many went."""
+        left = self.tokens_per_step
+        while left and self._queue:
+            entry = self._queue[0]
+            if entry.document is None:
+                entry.document = entry.store.open(entry.tail)
+            part, entry.tokens = entry.tokens[:left], entry.tokens[left:]
+            entry.store.extend(entry.document, part)
+            left -= int(part.size)
+            if not entry.tokens.size:
+                self._queue.popleft()
+        return self.tokens_per_step - left
+
+    @property
+    def num_waiting_tokens(self) -> int:
+        """Tokens not yet in their store."""
+        return sum(int(entry.tokens.size) for entry in self._queue)

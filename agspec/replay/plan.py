@@ -1,0 +1,118 @@
+"""A trace made ready for replay: token ids of each call's prompt and output, its role, the files it opened.
+
+Simulator and engine replay the same plan, so they see the same events in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agspec.draft.emission import emissions
+from agspec.messages import Message, Role
+from agspec.replay.render import GENERATION, ToolWire, render_message, render_output, render_tools
+from agspec.replay.trace import Call, Trace
+from agspec.scaffold import Profiles, Scaffold, load_profiles
+from agspec.tokens import Tokenizer, Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class OpenFile:
+    """A file the agent opened before a call: what identifies it, and its emission forms as token arrays."""
+
+    key: tuple[str, int]
+    forms: tuple[Tokens, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedCall:
+    """One call: ``prompt`` and ``tape`` (the recorded output, without the end token) are int32 [n]."""
+
+    session: str
+    role: Role
+    scaffold: str
+    prompt: Tokens
+    tape: Tokens
+    files: tuple[OpenFile, ...]
+
+
+@dataclass
+class Planner:
+    """Turns calls into planned calls; each distinct message is rendered and tokenised once.
+
+    ``max_tokens`` cuts each tape. ``context_limit``: tokens that prompt and tape may have together; a longer prompt
+    keeps its head (a quarter of the room) and its tail, see ``fit``.
+    """
+
+    tokenizer: Tokenizer
+    tool_wire: ToolWire
+    profiles: Profiles = field(default_factory=load_profiles)
+    max_tokens: int | None = None
+    context_limit: int | None = None
+    _messages: dict[Message, Tokens] = field(default_factory=dict)
+    _files: dict[tuple[str, Message], tuple[OpenFile, ...]] = field(default_factory=dict)
+
+    def calls(self, trace: Trace) -> Iterator[PlannedCall]:
+        """The calls of ``trace`` in order; one whose output is empty is left out, for nothing is decoded in it."""
+        for call in trace.calls:
+            planned = self._call(call)
+            if planned.tape.size:
+                yield planned
+
+    def _call(self, call: Call) -> PlannedCall:
+        match = self.profiles.classify(call.messages, tools=[_tool_name(tool) for tool in call.tools])
+        scaffold = self.profiles.get(call.scaffold) if call.scaffold else match.scaffold
+        parts = [self._message(message) for message in call.messages]
+        if call.tools:
+            parts.insert(0, self.tokenizer.encode(render_tools(call)))
+        prompt = np.concatenate([*parts, self.tokenizer.encode(GENERATION)])
+        tape = self.tokenizer.encode(render_output(call.output, self.tool_wire))[: self.max_tokens]
+        if self.context_limit is not None:
+            tape = tape[: self.context_limit // 2]
+            prompt = fit(prompt, self.context_limit - int(tape.size))
+        files = tuple(file for message in call.messages for file in self._opened(scaffold, message))
+        return PlannedCall(call.session, call.role or match.role, scaffold.name, prompt, tape, files)
+
+    def _message(self, message: Message) -> Tokens:
+        if message not in self._messages:
+            self._messages[message] = self.tokenizer.encode(render_message(message, self.tool_wire))
+        return self._messages[message]
+
+    def _opened(self, scaffold: Scaffold, message: Message) -> tuple[OpenFile, ...]:
+        key = (scaffold.name, message)
+        if key not in self._files:
+            forms = scaffold.forms(self.tool_wire)
+            self._files[key] = tuple(
+                OpenFile(
+                    (file.path or "", hash_text(file.text)),
+                    tuple(self.tokenizer.encode(text) for _, text in emissions(file.text, forms)),
+                )
+                for file in scaffold.opened_files(message)
+            )
+        return self._files[key]
+
+
+def fit(prompt: Tokens, room: int) -> Tokens:
+    """``prompt`` cut to ``room`` tokens: the first quarter of the room and the prompt's tail are kept.
+
+    >>> fit(np.arange(10, dtype=np.int32), 4).tolist()
+    [0, 7, 8, 9]
+    """
+    if prompt.size <= room:
+        return prompt
+    head = room // 4
+    return np.concatenate((prompt[:head], prompt[prompt.size - (room - head) :]))
+
+
+def hash_text(text: str) -> int:
+    """A hash of ``text`` that is the same in every process."""
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _tool_name(tool: dict[str, object]) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, dict) else tool).get("name", ""))
