@@ -45,6 +45,10 @@ def as_tokens(values: Sequence[int] | npt.NDArray[Any]) -> Tokens:
     return np.ascontiguousarray(array, np.int32)
 
 
+END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "</s>")
+"""What ends a turn in the common chat templates, ChatML first: replays are rendered in it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tokenizer:
     """A tokenizer with what drafting needs to know of it.
@@ -80,6 +84,15 @@ class Tokenizer:
         """Ids a draft never holds, sorted: special tokens (EOS among them) and the reasoning-end token."""
         ends = {self.backend.token_to_id(text) for text in REASONING_END}
         return as_tokens(sorted(self.special_ids | {i for i in ends if i is not None}))
+
+    @cached_property
+    def end_id(self) -> int:
+        """Id of the token that ends a turn: the first of END_TOKENS the vocabulary has; InputError without one."""
+        found = (self.backend.token_to_id(text) for text in END_TOKENS)
+        for token in found:
+            if token is not None:
+                return token
+        raise InputError(f"tokenizer {self.name}: want an end-of-turn token ({', '.join(END_TOKENS)}), found none")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -437,6 +437,15 @@ def test_git_leaves_out_what_is_too_large(tmp_path: Path) -> None:
     assert calls[-1].output.content.startswith("small.txt")
 
 
+def test_git_rename_and_link(tmp_path: Path) -> None:
+    path = write_git(tmp_path)
+    (path / "link.py").symlink_to("b.py")
+    commit(path, "Rename", {"b.py": (path / "a.py").read_bytes(), "a.py": None})
+    call = read("git", path, edit_format="whole").calls[-1]
+    assert "\na.py\n" in call.messages[1].content
+    assert call.output.content == "b.py\n```\ndef f():\n    return 2\n```"
+
+
 LINE = st.sampled_from(["a\n", "b\n", "\n", "c\r\n", "d"])
 
 
@@ -485,7 +494,8 @@ BROKEN: list[tuple[str, str, bytes, str]] = [
     ("swe-agent", "x.traj", b'{"history": [{"role": "system"}, "x"]}',
      "record 2: message: want a JSON object, got text"),
     ("swe-agent", "x.traj", b'{"history": [], "replay_config": {"agent": {"history_processor":'
-     b' {"type": "last_n_observations", "n": "5"}}}}', "record replay_config: want n and polling of 1 or more, got '5'"),
+     b' {"type": "last_n_observations", "n": "5"}}}}',
+     "record replay_config: want n and polling of 1 or more, got '5'"),
     ("swe-agent", "x.traj", b'{"history": [{"role": "assistant", "content": "a"}], "trajectory": 5}',
      "record 1: trajectory: want a list, got int"),
     ("openhands", "x.json", b'{"messages": [{"role": "user"}]}', "record 1: response: want a JSON object, got nothing"),
@@ -573,6 +583,13 @@ def test_an_older_output_survives_a_failed_import(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_bytes(b"older")
     run("openai", tmp_path / "x.jsonl", "-o", tmp_path / "out.jsonl")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"x.jsonl": b"{}", "out.jsonl": b"older"}
+
+
+def test_file_name_that_is_not_text(tmp_path: Path) -> None:
+    source = write_openai(tmp_path).rename(tmp_path / "log\udcff.jsonl")
+    trace = read("openai", source)
+    write_trace(trace, tmp_path / "t.jsonl")
+    assert read_trace(tmp_path / "t.jsonl") == trace
 
 
 # --- command -------------------------------------------------------------------------------------------------------

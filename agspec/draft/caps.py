@@ -20,7 +20,7 @@ class Limits:
     """
 
     cap: int = 48
-    factor: float = 1.0
+    factor: float = 16.0
     offset: int = 2
     floor: float = 0.1
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-WINDOW = 6
+WINDOW = 16
 """Drafts remembered."""
 HIGHEST = 2.0
-LOWEST = 0.25
-REST = 4
+LOWEST = 0.5
+REST = 2
 """Steps without a draft after WINDOW drafts of which nothing was accepted; doubles up to LONGEST_REST."""
-LONGEST_REST = 64
+LONGEST_REST = 32
 
 
 @dataclass
@@ -31,8 +31,8 @@ class Controller:
         self._last.append((drafted, accepted))
         if accepted == drafted:
             self.multiplier = min(HIGHEST, max(self.multiplier, LOWEST) * 1.25)
-        elif accepted * 2 < drafted:
-            self.multiplier = max(LOWEST, self.multiplier * 0.85)
+        elif not accepted:
+            self.multiplier = max(LOWEST, self.multiplier * 0.9)
         if accepted:
             self._next_rest = REST
         elif len(self._last) == WINDOW and not any(a for _, a in self._last):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 
-from agspec.draft.emission import emissions
+from agspec.draft.emission import Form, emissions
 from agspec.messages import Message, Role
 from agspec.replay.render import GENERATION, ToolWire, render_message, render_output, render_tools
 from agspec.replay.trace import Call, Trace
@@ -28,7 +29,7 @@ class OpenFile:
 
 @dataclass(frozen=True, eq=False)
 class PlannedCall:
-    """One call: ``prompt`` and ``tape`` (the recorded output, without the end token) are int32 [n]."""
+    """One call: ``prompt`` and ``tape`` (the recorded output and the end-of-turn token) are int32 [n]."""
 
     session: str
     role: Role
@@ -52,7 +53,7 @@ class Planner:
     max_tokens: int | None = None
     context_limit: int | None = None
     _messages: dict[Message, Tokens] = field(default_factory=dict)
-    _files: dict[tuple[str, Message], tuple[OpenFile, ...]] = field(default_factory=dict)
+    _files: dict[tuple[str, tuple[Form, ...], Message], tuple[OpenFile, ...]] = field(default_factory=dict)
 
     def calls(self, trace: Trace) -> Iterator[PlannedCall]:
         """The calls of ``trace`` in order; one whose output is empty is left out, for nothing is decoded in it."""
@@ -63,27 +64,27 @@ class Planner:
 
     def _call(self, call: Call) -> PlannedCall:
         match = self.profiles.classify(call.messages, tools=[_tool_name(tool) for tool in call.tools])
-        scaffold = self.profiles.get(call.scaffold) if call.scaffold else match.scaffold
+        forms = match.forms(self.tool_wire)
         parts = [self._message(message) for message in call.messages]
         if call.tools:
             parts.insert(0, self.tokenizer.encode(render_tools(call)))
         prompt = np.concatenate([*parts, self.tokenizer.encode(GENERATION)])
         tape = self.tokenizer.encode(render_output(call.output, self.tool_wire))[: self.max_tokens]
+        tape = np.append(tape, np.int32(self.tokenizer.end_id)) if tape.size else tape
         if self.context_limit is not None:
-            tape = tape[: self.context_limit // 2]
+            tape = _cut_tape(tape, self.context_limit // 2)
             prompt = fit(prompt, self.context_limit - int(tape.size))
-        files = tuple(file for message in call.messages for file in self._opened(scaffold, message))
-        return PlannedCall(call.session, call.role or match.role, scaffold.name, prompt, tape, files)
+        files = tuple(file for message in call.messages for file in self._opened(match.scaffold, forms, message))
+        return PlannedCall(call.session, call.role or match.role, match.scaffold.name, prompt, tape, files)
 
     def _message(self, message: Message) -> Tokens:
         if message not in self._messages:
             self._messages[message] = self.tokenizer.encode(render_message(message, self.tool_wire))
         return self._messages[message]
 
-    def _opened(self, scaffold: Scaffold, message: Message) -> tuple[OpenFile, ...]:
-        key = (scaffold.name, message)
+    def _opened(self, scaffold: Scaffold, forms: tuple[Form, ...], message: Message) -> tuple[OpenFile, ...]:
+        key = (scaffold.name, forms, message)
         if key not in self._files:
-            forms = scaffold.forms(self.tool_wire)
             self._files[key] = tuple(
                 OpenFile(
                     (file.path or "", hash_text(file.text)),
@@ -106,10 +107,12 @@ def fit(prompt: Tokens, room: int) -> Tokens:
     return np.concatenate((prompt[:head], prompt[prompt.size - (room - head) :]))
 
 
+def _cut_tape(tape: Tokens, room: int) -> Tokens:
+    return tape if tape.size <= room else np.append(tape[: room - 1], tape[-1])
+
+
 def hash_text(text: str) -> int:
     """A hash of ``text`` that is the same in every process."""
-    from hashlib import blake2b
-
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 

@@ -1,8 +1,8 @@
 """Replay recorded outputs against drafting methods: teacher-forced, deterministic, no engine.
 
 The first token of a call comes from the prefill, so it is a step without a draft. Each further step verifies what
-the method drafted after the step before, accepts the longest right prefix and adds one token, as vLLM does. An
-end-of-sequence token is not part of the recorded output and is not counted.
+the method drafted after the step before, accepts the longest right prefix and adds one token, as vLLM does. The
+end-of-turn token is part of the output, and the method drafts once more after it, as the engine lets it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from agspec.draft.novel import common_prefix
 from agspec.replay.methods import Method
 from agspec.replay.plan import PlannedCall
 from agspec.tokens import Tokens
@@ -61,12 +62,11 @@ def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log:
         num_new = 1
         while end < total:
             started = time.perf_counter()
-            draft = method.draft(sequence[:end], num_new, min(max_draft, total - end - 1))
+            draft = method.draft(sequence[:end], num_new, max_draft)
             tally.propose_us.append((time.perf_counter() - started) * 1e6)
             n = int(draft.size)
             if n:
-                differ = np.flatnonzero(draft != sequence[end : end + n])
-                accepted = int(differ[0]) if differ.size else n
+                accepted = common_prefix(draft, sequence[end:])
                 tally.num_drafts += 1
                 tally.num_draft_tokens += n
                 tally.num_accepted_tokens += accepted
@@ -76,10 +76,10 @@ def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log:
                     log.append(draft)
             else:
                 accepted = 0
-            num_new = accepted + 1
+            num_new = min(accepted + 1, total - end)
             end += num_new
             tally.num_steps += 1
-        method.draft(sequence[:end], num_new, 0)
+        method.draft(sequence, num_new, max_draft)
         method.finish()
         tally.num_tokens += int(call.tape.size)
         for key in ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens"):

@@ -1,6 +1,6 @@
 """Scaffold profiles: which agent sent a request, in which role, what it has read and how it writes edits.
 
->>> from agspec.scaffold import load_profiles
+>>> from agspec.messages import Message
 >>> match = load_profiles().classify([Message(role="system", content="Act as an expert architect engineer")])
 >>> match.scaffold.name, match.role
 ('aider', 'architect')

@@ -12,7 +12,7 @@ import ahocorasick
 
 from agspec.draft.emission import Form
 from agspec.errors import InputError
-from agspec.replay.trace import Message, Role
+from agspec.messages import Message, Role
 from agspec.resources import data_dir
 from agspec.scaffold.profile import Emit, Marker, Profile, ToolWire, Where, read_profile
 from agspec.scaffold.reads import OpenedFile, opened_files

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from agspec.draft.emission import Form
 from agspec.errors import InputError
-from agspec.replay.trace import Role
+from agspec.messages import Role
 
 Where = Literal["system", "user", "tool", "header"]
 """Where a marker stands: a system message, the first user message, a tool's name, a ``name: value`` header."""
@@ -84,6 +84,8 @@ class Read(_Table):
     skip: Regex | None = None
     """Lines the display put between those of the file."""
     end: str | None = None
+    clipped: str | None = None
+    """Where the text holds this, the display cut it there."""
     decode: Literal["none", "json", "json_html"] = "none"
     tabs: Literal["kept", "expanded"] = "kept"
     last_newline: Literal["text", "display"] = "text"

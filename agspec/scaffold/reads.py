@@ -55,7 +55,7 @@ def _texts(read: Read, text: str) -> Iterator[OpenedFile]:
     position = 0
     while (begin := _next_begin(read, text, position)) is not None:
         body = _body(read, text, begin)
-        opened = _opened(read, begin, body)
+        opened = _opened(read, begin, body, text)
         if opened is not None:
             yield opened
         position = max(body.stop, begin.end(), position + 1)
@@ -66,7 +66,7 @@ def _next_begin(read: Read, text: str, position: int) -> re.Match[str] | None:
         return read.begin.match(text, 0, BEGIN_WINDOW) if position == 0 else None
     literals = _any_of(read.literal)
     while (hit := literals.search(text, position)) is not None:
-        line = max(position, text.rfind("\n", 0, hit.start()) + 1)
+        line = max(position, text.rfind("\n", position, hit.start()) + 1)
         begin = read.begin.match(text, line, min(len(text), line + BEGIN_WINDOW))
         if begin is not None:
             return begin
@@ -103,13 +103,13 @@ def _body(read: Read, text: str, begin: re.Match[str]) -> _Body:
     body = _Body(lines=[], stop=begin.end())
     while body.stop < len(text):
         here = body.stop
-        newline = text.find("\n", here)
-        after = len(text) if newline < 0 else newline + 1
         closed = end.match(text, here, min(len(text), here + END_WINDOW)) if end is not None else None
         if closed is not None:
             body.lines.append(closed.groupdict().get("rest") or "")
             body.stop, body.ended = closed.end(), True
             return body
+        newline = text.find("\n", here)
+        after = len(text) if newline < 0 else newline + 1
         if read.skip is not None and read.skip.match(text, here, after):
             body.skipped, body.stop = True, after
             continue
@@ -120,16 +120,16 @@ def _body(read: Read, text: str, begin: re.Match[str]) -> _Body:
                 body.ended = end is None
                 return body
             start = numbered.end()
-            number = _DIGITS.search(numbered[0])
-            if body.first_number is None and number is not None:
-                body.first_number = int(number[0][:12])
+            if not body.lines:
+                number = _DIGITS.search(numbered[0])
+                body.first_number = int(number[0][:12]) if number else None
         body.lines.append(text[start:after])
         body.stop = after
     body.ended = end is None
     return body
 
 
-def _opened(read: Read, begin: re.Match[str], body: _Body) -> OpenedFile | None:
+def _opened(read: Read, begin: re.Match[str], body: _Body, message: str) -> OpenedFile | None:
     if not body.lines and isinstance(read.line_prefix, re.Pattern):
         return None
     text: str | None = "".join(body.lines)
@@ -139,6 +139,10 @@ def _opened(read: Read, begin: re.Match[str], body: _Body) -> OpenedFile | None:
         text = unescape_json(text or "", html_safe=read.decode == "json_html")
     if text is None:
         return None
+    clipped = False
+    if read.clipped is not None:
+        text, cut, _ = text.partition(read.clipped)
+        clipped = bool(cut) or message.startswith(read.clipped, body.stop)
     if read.last_newline == "display":
         text = text.removesuffix("\n")
     lines = text.count("\n") + (not text.endswith("\n"))
@@ -149,5 +153,6 @@ def _opened(read: Read, begin: re.Match[str], body: _Body) -> OpenedFile | None:
     groups = begin.groupdict()
     total = groups.get("total")
     all_lines = not body.skipped if total is None else int(total) == len(body.lines)
-    complete = read.whole and body.ended and body.first_number in (None, 1) and not groups.get("part") and all_lines
+    from_the_top = body.ended and body.first_number in (None, 1)
+    complete = read.whole and from_the_top and all_lines and not clipped and not groups.get("part")
     return OpenedFile(groups.get("path"), text, complete, read.tabs)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agspec.errors import InputError, SettingsError
-from agspec.replay.importers.records import Importing
+from agspec.replay.importers.records import Importing, as_text
 from agspec.replay.trace import Trace
 
 _MODULES = {
@@ -50,4 +50,4 @@ def import_sources(
         where = ", ".join(str(source) for source in sources)
         last = f"; the last one skipped: {importing.skipped[-1]}" if importing.skipped else ""
         raise InputError(f"{where}: want at least one {kind} call, got none{last}")
-    return Trace(name=name, kind=kind, calls=calls, sources=tuple(map(str, sources))), importing.skipped
+    return Trace(name=name, kind=kind, calls=calls, sources=tuple(map(as_text, sources))), importing.skipped

@@ -178,9 +178,14 @@ def optional_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def as_text(path: Path) -> str:
+    """The path as text that can be written as UTF-8, whatever bytes it has."""
+    return str(path).encode(errors="replace").decode()
+
+
 def stem(path: Path, *suffixes: str) -> str:
     """File name without .gz and the first of the suffixes that fits."""
-    name = path.name.removesuffix(".gz")
+    name = as_text(Path(path.name)).removesuffix(".gz")
     for suffix in suffixes:
         if name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix)
