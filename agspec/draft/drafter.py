@@ -136,10 +136,13 @@ class Drafter:
     ) -> None:
         """A request begins. Without a session it is one of its own, forgotten at its end but for its output."""
         home = self._session(tenant, f"\0{request}" if session is None else session)
-        for start, end in home.novelty.spans(prompt):
-            self.intake.add(home.store, prompt[start:end].copy(), tail=prompt[max(0, start - HEADER) : start].copy())
+        self._read(home, prompt)
         document = home.store.open(prompt[-HEADER:])
         self._requests[request] = _Request(home, role, prompt, document)
+
+    def remember(self, session: str, text: Tokens, *, tenant: str = "") -> None:
+        """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
+        self._read(self._session(tenant, session), text)
 
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
@@ -225,6 +228,10 @@ class Drafter:
         expected = float(np.cumprod(best.probs[: tokens.size]).sum())
         state.pending = Draft(tokens, source, best.match_length, expected, state.role)
         return state.pending
+
+    def _read(self, home: Session, text: Tokens) -> None:
+        for start, end in home.novelty.spans(text):
+            self.intake.add(home.store, text[start:end].copy(), tail=text[max(0, start - HEADER) : start].copy())
 
     def _learn(self, state: _Request, came: Tokens) -> None:
         odds = state.session.tenant.odds

@@ -6,7 +6,7 @@ Simulator and engine replay the same plan, so they see the same events in the sa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -29,7 +29,10 @@ class OpenFile:
 
 @dataclass(frozen=True, eq=False)
 class PlannedCall:
-    """One call: ``prompt`` and ``tape`` (the recorded output and the end-of-turn token) are int32 [n]."""
+    """One call: ``prompt`` and ``tape`` (the recorded output and the end-of-turn token) are int32 [n].
+
+    ``uncut`` is the whole prompt where ``prompt`` was cut to fit.
+    """
 
     session: str
     role: Role
@@ -37,6 +40,11 @@ class PlannedCall:
     prompt: Tokens
     tape: Tokens
     files: tuple[OpenFile, ...]
+    uncut: Tokens | None = None
+
+    def shortened(self, tokens: int) -> PlannedCall:
+        """The same call with a tape of at most ``tokens``, its last token kept."""
+        return replace(self, tape=_cut_tape(self.tape, tokens))
 
 
 @dataclass
@@ -71,11 +79,13 @@ class Planner:
         prompt = np.concatenate([*parts, self.tokenizer.encode(GENERATION)])
         tape = self.tokenizer.encode(render_output(call.output, self.tool_wire))[: self.max_tokens]
         tape = np.append(tape, np.int32(self.tokenizer.end_id)) if tape.size else tape
+        uncut = None
         if self.context_limit is not None:
             tape = _cut_tape(tape, self.context_limit // 2)
-            prompt = fit(prompt, self.context_limit - int(tape.size))
+            whole, prompt = prompt, fit(prompt, self.context_limit - int(tape.size))
+            uncut = whole if whole.size > prompt.size else None
         files = tuple(file for message in call.messages for file in self._opened(match.scaffold, forms, message))
-        return PlannedCall(call.session, call.role or match.role, match.scaffold.name, prompt, tape, files)
+        return PlannedCall(call.session, call.role or match.role, match.scaffold.name, prompt, tape, files, uncut)
 
     def _message(self, message: Message) -> Tokens:
         if message not in self._messages:

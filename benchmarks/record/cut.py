@@ -20,8 +20,6 @@ MARKERS = (
 EXAMPLES_END = "I switched to a new code base."
 FILES_HEADER = "I have *added these files to the chat*"
 REMINDER = "# *SEARCH/REPLACE block* Rules:"
-SHORT_CHARS = 400
-"""A system message holds no more than this after the cut."""
 
 
 def cut_call(call: Call) -> Call:
@@ -29,7 +27,9 @@ def cut_call(call: Call) -> Call:
     messages = _without_examples(call.messages)
     first_user = next((i for i, m in enumerate(messages) if m.role == "user"), None)
     cut = tuple(_cut(message, index == first_user) for index, message in enumerate(messages))
-    return call.model_copy(update={"messages": tuple(message for message in cut if message.content or message.tool_calls)})
+    return call.model_copy(
+        update={"messages": tuple(message for message in cut if message.content or message.tool_calls)}
+    )
 
 
 def _without_examples(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -54,7 +54,10 @@ def _cut(message: Message, first_user: bool) -> Message:
 
 def _task(text: str) -> str:
     """mini-swe-agent's first message: the task, and of the instructions around it the marker lines."""
-    for begin, end in (("<pr_description>\n", "</pr_description>\n"), ("Please solve this issue:", "\n\nYou can execute")):
+    for begin, end in (
+        ("<pr_description>\n", "</pr_description>\n"),
+        ("Please solve this issue:", "\n\nYou can execute"),
+    ):
         if text.startswith(begin) and end in text:
             at = text.index(end) + (len(end) if end.startswith("<") else 0)
             return text[:at] + "\n\n" + _marker_lines(text[at:])

@@ -40,7 +40,9 @@ CUT = {
 }
 MANIFEST_HEAD = """\
 # Recorded sessions that ship with agspec, all of our own making. Written by benchmarks/record/record.py.
-# Real clients ran against a scripted server that answers with a commit's edit; commands and their output are real.
+# Real clients ran against a scripted server. Its answers were written beforehand, as a model would give them, and
+# make a commit's edit, starting from its parent or from the commit with that edit undone; the commands in them
+# really ran. They show that agspec works, and are no measure of how well.
 """
 
 
@@ -51,7 +53,9 @@ MANIFEST_HEAD = """\
 @click.option("--keep", type=click.Path(path_type=Path), help="folder for the uncut records (not to be shipped)")
 @click.argument("names", nargs=-1)
 def main(aider_venv: Path, mini_venv: Path, output: Path, keep: Path | None, names: Sequence[str]) -> None:
-    """Record all sessions, or write only those NAMEd (the manifest then needs a full run)."""
+    """Record all sessions; or only those NAMEd, to try a script, into another folder and without a manifest."""
+    if names and output.resolve() == ROOT / "replays":
+        raise click.UsageError("want --output with names: replays/ and its manifest are recorded as a whole")
     venvs = {"aider": aider_venv.absolute(), "mini-swe-agent": mini_venv.absolute()}
     scripts = {path.stem: read_script(path) for path in sorted(SESSIONS.glob("*.toml"))}
     calls: dict[str, list[Call]] = {client: [] for client in venvs}
@@ -63,6 +67,7 @@ def main(aider_venv: Path, mini_venv: Path, output: Path, keep: Path | None, nam
     written = []
     for client, found in calls.items():
         if found:
+            output.mkdir(parents=True, exist_ok=True)
             path = output / f"{client}-own.jsonl.gz"
             mine = [(name, script) for name, script in scripts.items() if script.client == client]
             sources = tuple(f"benchmarks/record/sessions/{name}.toml" for name, _ in mine if not names or name in names)
@@ -76,8 +81,7 @@ def record(name: str, script: Script, venv: Path, keep: Path | None) -> list[Cal
     """One session: lay out, run the client, check what it made, import, cut."""
     shutil.rmtree(WORK, ignore_errors=True)
     repo = WORK / "repo"
-    os.environ.update(_identity())
-    lay_out(script, ROOT, repo)
+    lay_out(script, ROOT, repo, environment={**os.environ, **_identity()})
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / f"{name}.jsonl"
         with ScriptedServer(script.answers(), lines, name) as server:
@@ -139,6 +143,7 @@ def _run(command: list[str], settings: dict[str, str], *, typed: str = "") -> su
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "COLUMNS": "120",
+        "PYTHONHASHSEED": "0",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         **_identity(),
         **settings,

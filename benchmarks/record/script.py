@@ -39,14 +39,13 @@ class Edit(_Record):
     def block(self) -> str:
         """As Aider's diff format writes it."""
         language = FENCES.get(Path(self.path).suffix, "")
-        return (
-            f"{self.path}\n```{language}\n<<<<<<< SEARCH\n{self.old}=======\n{self.new}>>>>>>> REPLACE\n```"
-        )
+        return f"{self.path}\n```{language}\n<<<<<<< SEARCH\n{self.old}=======\n{self.new}>>>>>>> REPLACE\n```"
 
 
 class Turn(_Record):
     """One exchange. Aider: ``say`` is typed, ``reply``, the edits' blocks and ``close`` are answered, then the
-    commit message that Aider asks for. mini-swe-agent: ``reply`` and the command are answered.
+    commit message that Aider asks for; a turn without a reply types a command of Aider's own, such as /add.
+    mini-swe-agent: ``reply`` and the command are answered.
     """
 
     say: str = ""
@@ -60,6 +59,8 @@ class Turn(_Record):
         """What the server says in this turn."""
         if self.command is not None:
             return [Answer(self.reply.strip(), (("bash", {"command": self.command.removesuffix("\n")}),))]
+        if not self.reply:
+            return []
         parts = [self.reply.strip(), *(edit.block() for edit in self.edits), self.close.strip()]
         answer = Answer("\n\n".join(part for part in parts if part) + "\n")
         return [answer] if self.commit is None else [answer, Answer(self.commit)]
@@ -94,8 +95,8 @@ def read_script(path: Path) -> Script:
     return Script.model_validate(values)
 
 
-def lay_out(script: Script, source: Path, folder: Path) -> None:
-    """The state before the session as a new repository in ``folder``, one commit."""
+def lay_out(script: Script, source: Path, folder: Path, *, environment: dict[str, str]) -> None:
+    """The state before the session as a new repository in ``folder``, one commit; git sees ``environment``."""
     folder.mkdir(parents=True)
     archive = subprocess.run(
         ["git", "-C", str(source), "archive", script.parent or script.commit], check=True, capture_output=True
@@ -110,7 +111,7 @@ def lay_out(script: Script, source: Path, folder: Path) -> None:
             else:
                 path.unlink()
     for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "State before the session"]):
-        subprocess.run(["git", "-C", str(folder), *command], check=True)
+        subprocess.run(["git", "-C", str(folder), *command], check=True, env=environment)
 
 
 def check_outcome(script: Script, source: Path, folder: Path) -> None:

@@ -1,0 +1,36 @@
+"""What the launcher tells the proposer in the worker processes, through one environment variable."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from agspec.errors import SettingsError
+from agspec.settings import Settings, make_settings, read_settings
+
+VARIABLE = "AGSPEC_SETTINGS"
+"""Path of a TOML settings file, or a JSON object of settings."""
+
+SESSION, TENANT, ROLE = "agspec_session", "agspec_tenant", "agspec_role"
+"""Keys of a request's extra_args (``vllm_xargs`` over HTTP); all optional."""
+
+
+def to_environment(settings: Settings) -> dict[str, str]:
+    """The variable that hands ``settings`` to every process of the engine."""
+    return {VARIABLE: settings.model_dump_json(exclude_defaults=True)}
+
+
+def from_environment() -> Settings:
+    """The settings in force here; defaults without the variable. Raises SettingsError in one line."""
+    value = os.environ.get(VARIABLE, "").strip()
+    if not value:
+        return Settings()
+    if not value.startswith("{"):
+        return read_settings(Path(value))
+    try:
+        values: dict[str, Any] = json.loads(value)
+    except ValueError as error:
+        raise SettingsError(f"{VARIABLE}: want a JSON object or a TOML file's path, got {value[:60]!r}") from error
+    return make_settings(values, where=VARIABLE)

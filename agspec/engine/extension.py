@@ -1,0 +1,61 @@
+"""Mixed into vLLM's worker (``worker_extension_cls``): the rpc side of agspec. Names start with ``agspec_``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agspec.tokens import as_tokens
+
+
+class Extension:
+    """Methods for ``llm.collective_rpc`` and ``engine_client.collective_rpc``; all return plain data."""
+
+    model_runner: Any
+
+    def agspec_attach(self) -> bool:
+        """Let the proposer know its rows' requests; idempotent. False: the engine drafts with something else."""
+        drafter = getattr(self.model_runner, "drafter", None)
+        if not hasattr(drafter, "attach"):
+            return False
+        drafter.attach(self.model_runner)
+        return True
+
+    def agspec_open_file(self, tenant: str, key: list[Any], forms: list[list[int]]) -> None:
+        """A file the agent opened, in its emission forms as token ids; a key seen before is skipped."""
+        self.model_runner.drafter.drafter.open_file(tenant, tuple(key), [as_tokens(form) for form in forms])
+
+    def agspec_remember(self, tenant: str, session: str, tokens: list[int]) -> None:
+        """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
+        self.model_runner.drafter.drafter.remember(session, as_tokens(tokens), tenant=tenant)
+
+    def agspec_close_session(self, session: str, tenant: str = "") -> None:
+        """A session is over: its store goes."""
+        self.model_runner.drafter.drafter.close_session(session, tenant=tenant)
+
+    def agspec_settle(self) -> None:
+        """The engine is idle: requests the worker has not yet heard the end of have ended."""
+        self.model_runner.drafter.settle()
+
+    def agspec_reset(self) -> None:
+        """Empty all stores."""
+        self.model_runner.drafter.reset()
+
+    def agspec_switch(self, method: str) -> None:
+        """Draft with another method from now on (``agspec bench``'s proposer only), all of them cold."""
+        self.model_runner.drafter.switch(method)
+
+    def agspec_stats(self) -> dict[str, Any]:
+        """Counts since the last reset, errors by kind, and the drafts if they are logged."""
+        proposer = self.model_runner.drafter
+        counts = proposer.drafter.counts
+        return {
+            "num_drafts": counts.num_drafts,
+            "num_draft_tokens": counts.num_draft_tokens,
+            "num_accepted_tokens": counts.num_accepted_tokens,
+            "by_source": {k: dict(v) for k, v in counts.by_source.items()},
+            "by_role": {k: dict(v) for k, v in counts.by_role.items()},
+            "num_lookups": dict(counts.num_lookups),
+            "num_hits": dict(counts.num_hits),
+            "errors": dict(proposer.errors),
+            "drafts": proposer.drafts,
+        }

@@ -1,0 +1,161 @@
+"""vLLM's calling convention for the drafter: ``speculative_config={"method": "custom_class", ...}``.
+
+vLLM 0.32 dies on an exception, on a draft longer than it asked for, on an id outside the vocabulary and on an array in
+the place of a list, so everything that leaves here is checked, and whatever goes wrong inside costs one draft.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agspec.build import build_drafter
+from agspec.draft.drafter import Drafter, Row
+from agspec.draft.kernels import MAX_CONTEXT
+from agspec.engine.config import ROLE, SESSION, TENANT, from_environment
+from agspec.tokens import as_tokens, load_tokenizer
+
+if TYPE_CHECKING:
+    from vllm.config import VllmConfig
+
+log = logging.getLogger("agspec")
+
+
+class Proposer:
+    """Drafts for every row of a step from the stores of its session and tenant.
+
+    Use ``speculative_config={"method": "custom_class", "model": "agspec.engine.proposer.Proposer",
+    "num_speculative_tokens": 48}`` with ``worker_extension_cls="agspec.engine.extension.Extension"``, and call the
+    extension's ``agspec_attach`` once by rpc: without it rows have no identity and nothing is drafted.
+    """
+
+    def __init__(self, vllm_config: VllmConfig) -> None:
+        self.settings = from_environment()
+        model = vllm_config.model_config
+        assert vllm_config.speculative_config is not None
+        self.num_speculative_tokens = int(vllm_config.speculative_config.num_speculative_tokens)
+        self.max_model_len = int(model.max_model_len)
+        self.tokenizer = load_tokenizer(model.tokenizer)
+        self.vocab_size = min(self.tokenizer.vocab_size, int(model.get_vocab_size()))
+        self.errors: Counter[str] = Counter()
+        self.drafts: list[tuple[str, list[int]]] = []
+        self.runner: Any = None
+        self._warned = False
+        self.reset()
+        _warm_up(self.settings, self.tokenizer)
+
+    def load_model(self, *args: object, **kwargs: object) -> None:
+        """vLLM calls it at start-up; there is no model to load."""
+
+    def reset(self) -> None:
+        """Forget everything: new, empty stores."""
+        self.drafter: Drafter = build_drafter(self.settings, self.tokenizer)
+        self.drafts = []
+
+    def attach(self, runner: Any) -> None:
+        """Hand over the model runner, which knows the rows' requests; may be called again."""
+        if self.runner is None:
+            removed = getattr(runner, "_on_request_state_removed", None)
+            if removed is not None:
+                def on_removed(req_id: str, req_state: object) -> None:
+                    self._guard("finish", self.drafter.finish, req_id)
+                    removed(req_id, req_state)
+
+                runner._on_request_state_removed = on_removed
+        self.runner = runner
+
+    def propose(
+        self,
+        sampled_token_ids: list[list[int]],
+        num_tokens_no_spec: npt.NDArray[Any],
+        token_ids_cpu: npt.NDArray[Any],
+        slot_mappings: object = None,
+    ) -> list[list[int]]:
+        """One draft a row, ``[]`` for a partial prefill and where nothing is worth verifying.
+
+        ``num_tokens_no_spec`` [rows], ``token_ids_cpu`` [rows, max_model_len]: live buffers, read and not kept.
+        """
+        rows: list[Row | None] = []
+        for i, sampled in enumerate(sampled_token_ids):
+            rows.append(self._guard("row", self._row, i, sampled, num_tokens_no_spec, token_ids_cpu))
+        for row in rows:
+            if row is not None:
+                self._guard("observe", self.drafter.observe, row)
+        if any(row is not None for row in rows):
+            self._guard("intake", self.drafter.intake.step)
+        return [[] if row is None else self._guard("draft", self._draft, row) or [] for row in rows]
+
+    def settle(self) -> None:
+        """The engine is idle: whatever is still open has ended."""
+        for request in self.drafter.requests:
+            self._guard("finish", self.drafter.finish, request)
+
+    def _row(
+        self, i: int, sampled: list[int], num_tokens: npt.NDArray[Any], token_ids: npt.NDArray[Any]
+    ) -> Row | None:
+        if not sampled:
+            return None
+        if self.runner is None:
+            if not self._warned:
+                self._warned = True
+                log.warning("agspec drafts nothing: the rpc agspec_attach was not called (worker_extension_cls missing?)")
+            return None
+        batch = self.runner.input_batch
+        request = batch.req_ids[i]
+        n = int(num_tokens[i])
+        if request not in self.drafter:
+            self._start(request, np.array(token_ids[i, : batch.num_prompt_tokens[i]], np.int32))
+        start = max(0, n - max(MAX_CONTEXT, len(sampled)))
+        context = np.array(token_ids[i, start:n], np.int32)
+        room = min(self.num_speculative_tokens, self.max_model_len - n - 1)
+        return Row(request, context, min(len(sampled), int(context.size)), max(0, room))
+
+    def _start(self, request: str, prompt: npt.NDArray[np.int32]) -> None:
+        state = self.runner.requests.get(request)
+        extra = getattr(getattr(state, "sampling_params", None), "extra_args", None) or {}
+        session = extra.get(SESSION)
+        self.drafter.start(
+            request,
+            as_tokens(prompt),
+            session=None if session is None else str(session),
+            tenant=str(extra.get(TENANT, "")),
+            role=str(extra.get(ROLE, "other")),
+        )
+
+    def _draft(self, row: Row) -> list[int]:
+        draft = self.drafter.draft(row)
+        if draft is None:
+            return []
+        tokens: list[int] = draft.tokens[: row.room].tolist()
+        if not all(0 <= token < self.vocab_size for token in tokens):
+            raise ValueError(f"draft holds an id outside the vocabulary of {self.vocab_size}")
+        if self.settings.log_drafts:
+            self.drafts.append((row.request, tokens))
+        return tokens
+
+    def _guard(self, what: str, function: Any, *args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            if self.settings.strict:
+                raise
+            if not self.errors[what]:
+                log.exception("agspec: %s failed (%s); drafting goes on without it", what, error)
+            self.errors[what] += 1
+            return None
+
+
+def _warm_up(settings: Any, tokenizer: Any) -> None:
+    """Compile every kernel on real input, so that no step of a request does."""
+    drafter = build_drafter(settings, tokenizer)
+    text = as_tokens([5, 6, 7, 8, 9, 10] * 40)
+    drafter.open_file("", ("", 0), [text])
+    drafter.start("a", text, session="s")
+    drafter.propose([Row("a", text[:7], 1, 8)])
+    drafter.propose([Row("a", text[:9], 2, 8)])
+    drafter.finish("a")
+
