@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from agspec.captable import read_caps
+from agspec.corpus import open_corpus
 from agspec.draft.caps import DEFAULT_COST_RATIO, CapTable, Limits
 from agspec.draft.drafter import Drafter
 from agspec.draft.lookup import LookupFactory, SamLookup
@@ -36,7 +40,7 @@ def floor_for(cost_ratio: float) -> float:
     points = (*FLOORS, (1.0, 0.8))
     if cost_ratio <= points[0][0]:
         return points[0][1]
-    for (r0, f0), (r1, f1) in zip(points, points[1:], strict=False):
+    for (r0, f0), (r1, f1) in pairwise(points):
         if cost_ratio <= r1:
             return f0 + (f1 - f0) * (cost_ratio - r0) / (r1 - r0)
     return points[-1][1]
@@ -49,10 +53,12 @@ def default_caps(settings: Settings) -> CapTable:
 
 
 def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:
-    """A drafter as ``settings`` say."""
+    """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit."""
+    corpus = None if settings.corpus is None else SamLookup(0, frozen=open_corpus(settings.corpus, tokenizer))
     return Drafter(
         lookup=make_lookup(settings),
-        caps=default_caps(settings),
+        caps=default_caps(settings) if settings.caps is None else read_caps(settings.caps, tokenizer),
+        corpus=corpus,
         budgets=Budgets(
             session=settings.session_mib << 20,
             workspace=settings.workspace_mib << 20,

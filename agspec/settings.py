@@ -40,7 +40,9 @@ class Settings(BaseModel):
     ngram_max: int = Field(5, ge=1, description="baseline ngram: longest match")
     ngram_length: int = Field(5, ge=1, description="baseline ngram: tokens drafted")
     suffix_depth: int = Field(24, ge=1, description="baseline suffix: tree depth and longest draft (vLLM's default)")
-    suffix_factor: float = Field(1.0, gt=0, description="baseline suffix: draft length a matched token (vLLM's default)")
+    suffix_factor: float = Field(
+        1.0, gt=0, description="baseline suffix: draft length a matched token (vLLM's default)"
+    )
     suffix_min_prob: float = Field(0.1, gt=0, description="baseline suffix: least probability (vLLM's default)")
     suffix_cached_requests: int = Field(10_000, description="baseline suffix: responses kept (vLLM's default)")
     sam_length: int = Field(40, ge=1, description="baseline sam: tokens drafted")

@@ -111,7 +111,7 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
 
     path = Path(name)
     if str(name) == "embedded":
-        from agspec.engine.model import prepare
+        from agspec.embedded import prepare
 
         path = prepare()
     if path.is_dir():

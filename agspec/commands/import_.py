@@ -33,7 +33,7 @@ from agspec.replay.trace import write_trace
 )
 @click.option("--max-commits", metavar="N", type=click.IntRange(min=1), help="git: only the newest N commits")
 @click.option("--json", "as_json", is_flag=True, help="print the counts as JSON on stdout")
-def import_command(  # noqa: PLR0917 - click passes by name
+def import_command(
     kind: str,
     sources: tuple[Path, ...],
     output: Path,

@@ -29,7 +29,7 @@ class Continuation(NamedTuple):
     """A token that followed a context: how often, and the position of the latest time (order of arrival)."""
 
     token: int
-    count: int
+    count: int  # type: ignore[assignment]
     recent: int
 
 
@@ -95,7 +95,7 @@ class Automaton:
     def memory_bytes(self) -> int:
         """Bytes in use: the states made so far, and the whole table of transitions."""
         per_state = self.arrays.states.itemsize * self.arrays.states.shape[1]
-        return per_state * self.num_states + self.arrays.edges.nbytes + self._path.nbytes
+        return int(per_state * self.num_states + self.arrays.edges.nbytes + self._path.nbytes)
 
     @property
     def reserved_bytes(self) -> int:
@@ -114,7 +114,7 @@ class Automaton:
             if document.cursor[kernels.IN_PIECE] >= PIECE and not self._new_piece(document):
                 break
             chunk = rest[done : done + PIECE - int(document.cursor[kernels.IN_PIECE])]
-            went = kernels.extend(self.arrays, document.cursor, chunk, True, self._path)
+            went = int(kernels.extend(self.arrays, document.cursor, chunk, True, self._path))
             document.tail = np.concatenate((document.tail, chunk[:went]))[-MAX_CONTEXT:]
             done += went
             if went < chunk.size:
@@ -128,12 +128,13 @@ class Automaton:
         return document if self._new_piece(document) else None
 
     def _new_piece(self, document: Document) -> bool:
-        position = document.cursor[kernels.POSITION]
-        document.cursor[:] = 0
-        went = int(kernels.extend(self.arrays, document.cursor, document.tail, False, self._path))
-        document.cursor[kernels.POSITION] = position
-        document.cursor[kernels.IN_PIECE] = 0
-        return went == document.tail.size
+        cursor = np.zeros_like(document.cursor)
+        if kernels.extend(self.arrays, cursor, document.tail, False, self._path) < document.tail.size:
+            return False
+        cursor[kernels.POSITION] = document.cursor[kernels.POSITION]
+        cursor[kernels.IN_PIECE] = 0
+        document.cursor[:] = cursor
+        return True
 
     def match(self, context: Sequence[int] | Tokens) -> Match:
         """Longest suffix of the last 64 tokens of ``context`` that occurs."""
@@ -153,7 +154,7 @@ class Automaton:
         return lengths
 
     def continuations(self, context: Sequence[int] | Tokens) -> list[Continuation]:
-        """What followed ``context`` (as a whole; at most 64 tokens), most frequent first; empty if it never occurred."""
+        """What followed ``context`` (at most 64 tokens, as a whole), most frequent first; empty if it never did."""
         context = as_tokens(context)
         if context.size > MAX_CONTEXT:
             raise StoreError(f"want a context of at most {MAX_CONTEXT} tokens, got {context.size}")

@@ -6,8 +6,8 @@ that end at the same places; a state's suffix link leads to the longest of its s
 places. A state is a row of one array; a transition is a row of an open-addressing hash table (one cache line a
 look-up) and, by ``AFTER``, of its state's list. Nothing is ever removed or moved.
 
-Counts are kept for contexts of up to ``MAX_CONTEXT`` tokens: each new token walks the suffix links from the
-state of the last ``MAX_CONTEXT`` tokens up to the root, which is at most that many states whatever the text.
+Counts are kept for contexts of up to ``MAX_CONTEXT`` tokens and what followed them: each new token walks the suffix
+links from the state of the last ``COUNTED`` tokens up to the root, which is at most that many states whatever the text.
 """
 
 from typing import NamedTuple
@@ -20,6 +20,8 @@ Array = npt.NDArray[np.int32]
 
 MAX_CONTEXT = 64
 """Contexts are matched and counted exactly up to this many tokens."""
+COUNTED = MAX_CONTEXT + 1
+"""A context of MAX_CONTEXT tokens and the token that followed it: counts are exact up to this many."""
 PIECE = 4096
 """A document is cut into pieces of this many tokens, which overlap by MAX_CONTEXT: bounds the work of one token."""
 ROOT = 0
@@ -172,7 +174,7 @@ def _advance(a, last, token, path):
 
 
 @jit
-def _settle(a, state, length):
+def settle(a, state, length):
     """The state on ``state``'s suffix path that holds its suffix of ``length`` tokens."""
     while state != ROOT and a.states[a.states[state, LINK], LENGTH] >= length:
         state = a.states[state, LINK]
@@ -183,7 +185,7 @@ def _settle(a, state, length):
 def extend(a, cursor, tokens, counted, path):
     """Append ``tokens`` to the document of ``cursor``; how many went in before the arrays were full.
 
-    ``cursor`` int32 [5]: LAST state, TRUNK state (last MAX_CONTEXT tokens), TRUNK_LENGTH, tokens IN_PIECE, POSITION
+    ``cursor`` int32 [5]: LAST state, TRUNK state (last COUNTED tokens), TRUNK_LENGTH, tokens IN_PIECE, POSITION
     of the last token. ``counted`` False appends text that is counted already (the overlap of two pieces).
     """
     for i in range(tokens.size):
@@ -192,10 +194,10 @@ def extend(a, cursor, tokens, counted, path):
         if state == NONE:
             return i
         cursor[LAST] = state
-        trunk = _settle(a, cursor[TRUNK], cursor[TRUNK_LENGTH])
+        trunk = settle(a, cursor[TRUNK], cursor[TRUNK_LENGTH])
         trunk = a.edges[find(a, trunk, token), TARGET]
-        cursor[TRUNK_LENGTH] = min(cursor[TRUNK_LENGTH] + 1, MAX_CONTEXT)
-        trunk = _settle(a, trunk, cursor[TRUNK_LENGTH])
+        cursor[TRUNK_LENGTH] = min(cursor[TRUNK_LENGTH] + 1, COUNTED)
+        trunk = settle(a, trunk, cursor[TRUNK_LENGTH])
         cursor[TRUNK] = trunk
         cursor[IN_PIECE] += 1
         if counted:
@@ -271,7 +273,7 @@ def check(a):
         link = a.states[state, LINK]
         if not 0 <= link < states or a.states[link, LENGTH] >= a.states[state, LENGTH]:
             return 2
-        if a.states[state, COUNT] > a.states[link, COUNT] and a.states[link, LENGTH] < MAX_CONTEXT:
+        if a.states[state, COUNT] > a.states[link, COUNT] and a.states[link, LENGTH] < COUNTED:
             return 3
     seen = 0
     for state in range(states):
@@ -286,12 +288,6 @@ def check(a):
     if seen != edges:
         return 6
     return 0
-
-
-ORDERS = 12
-"""Context orders (suffixes of the match) whose evidence is blended."""
-CHOICES = 24
-"""Continuations looked at for one order."""
 
 
 @jit
@@ -318,114 +314,3 @@ def latest(a, context):
         state = a.states[state, LINK]
         length = a.states[state, LENGTH]
     return ROOT, 0, NONE
-
-
-@jit
-def _doubt(length):
-    """Weight, in occurrences, of what shorter contexts say against one of ``length`` tokens."""
-    return PRIOR[min(length, PRIOR.size - 1)]
-
-
-@jit
-def _blend(a, chain, lengths, n, own, token, latest):
-    """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says."""
-    p = 0.0
-    for i in range(n - 1, -1, -1):
-        state = chain[i]
-        total = a.states[state, COUNT]
-        if a.states[state, RECENT] == own:
-            total -= 1
-        if total <= 0:
-            continue
-        edge = find(a, state, token)
-        seen = 0.0
-        if edge != NONE:
-            seen = float(a.states[a.edges[edge, TARGET], COUNT])
-            if i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
-                seen += FRESH
-        doubt = _doubt(lengths[i])
-        extra = FRESH if i < DEEP and latest[i] >= 0 else 0.0
-        p = (seen + doubt * p) / (total + extra + doubt)
-    return p
-
-
-DEEP = 4
-"""Orders whose continuations are candidates, longest first."""
-FRESH = 1.0
-"""What the latest continuation counts for on top of its occurrences."""
-PRIOR = np.array([9.0, 4.0, 2.5, 1.6, 1.2, 1.0, 0.8, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.26, 0.25, 0.2])
-"""Doubt by match length, 0 to 16 and above."""
-
-
-@jit
-def draft(a, context, own, floor, tokens, probs, counts):
-    """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match).
-
-    Fills ``tokens``, ``probs`` and ``counts`` (occurrences of the longest order), all [limit], while the product of chances stays >= ``floor``. ``own`` is the
-    position of the context's own last token if the context is itself in the automaton (its last occurrence tells
-    nothing then), else NONE.
-    """
-    chain = np.empty(ORDERS, np.int32)
-    lengths = np.empty(ORDERS, np.int32)
-    latest = np.empty(DEEP, np.int32)
-    state, length = longest(a, context)
-    n = 0
-    matched = 0
-    while state != ROOT and n < ORDERS:
-        if a.states[state, HEAD] != NONE:
-            if n == 0:
-                matched = length
-            chain[n] = state
-            lengths[n] = length
-            n += 1
-        state = a.states[state, LINK]
-        length = a.states[state, LENGTH]
-    survival = 1.0
-    made = 0
-    while made < tokens.size and n > 0:
-        deep = min(n, DEEP)
-        for i in range(deep):
-            latest[i] = NONE
-            edge = a.states[chain[i], HEAD]
-            looked = 0
-            while edge != NONE and looked < CHOICES:
-                latest[i] = max(latest[i], a.states[a.edges[edge, TARGET], RECENT])
-                edge = a.edges[edge, AFTER]
-                looked += 1
-        best = -1.0
-        choice = NONE
-        when = NONE
-        for i in range(deep):
-            edge = a.states[chain[i], HEAD]
-            looked = 0
-            while edge != NONE and looked < CHOICES:
-                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest)
-                recent = a.states[a.edges[edge, TARGET], RECENT]
-                if p > best or (p == best and recent > when):
-                    best, choice, when = p, a.edges[edge, TOKEN], recent
-                edge = a.edges[edge, AFTER]
-                looked += 1
-        survival *= best
-        if choice == NONE or survival < floor:
-            break
-        tokens[made] = choice
-        probs[made] = best
-        counts[made] = a.states[chain[0], COUNT]
-        made += 1
-        kept = 0
-        for i in range(n):
-            edge = find(a, chain[i], choice)
-            if edge == NONE:
-                continue
-            length = min(lengths[i] + 1, MAX_CONTEXT)
-            state = _settle(a, a.edges[edge, TARGET], length)
-            while state != ROOT and a.states[state, HEAD] == NONE:
-                length = a.states[a.states[state, LINK], LENGTH]
-                state = a.states[state, LINK]
-            if state == ROOT or (kept > 0 and chain[kept - 1] == state):
-                continue
-            chain[kept] = state
-            lengths[kept] = length
-            kept += 1
-        n = kept
-    return made, matched

@@ -9,13 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agspec.draft import kernels
-from agspec.draft.automaton import Automaton, Document
+from agspec.draft import blend, kernels
+from agspec.draft.automaton import EDGES_PER_TOKEN, STATES_PER_TOKEN, Automaton, Document
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.tokens import EMPTY, Tokens
 
 MIN_CAPACITY = 64 * 1024
 """Tokens of a lookup's first segment; each further one is four times as large, up to a quarter of the budget."""
+BYTES_PER_TOKEN = 20 * STATES_PER_TOKEN + 16 * EDGES_PER_TOKEN / kernels.MAX_LOAD
+"""Of an automaton's reserved arrays."""
 SEGMENTS = 4
 """At the budget, this many segments of equal size: eviction drops the oldest quarter."""
 
@@ -79,13 +81,9 @@ class SamLookup:
     def __init__(self, budget_bytes: int, *, frozen: Automaton | None = None) -> None:
         self.budget_bytes = budget_bytes
         self.num_evicted_tokens = 0
-        self._segments = [Automaton(capacity=MIN_CAPACITY) if frozen is None else frozen]
-        self._largest = max(
-            MIN_CAPACITY // 4, int(budget_bytes / SEGMENTS / (self._segments[0].reserved_bytes / MIN_CAPACITY))
-        )
+        self._largest = max(MIN_CAPACITY // 4, int(budget_bytes / SEGMENTS / BYTES_PER_TOKEN))
         self._capacity = min(MIN_CAPACITY, self._largest)
-        if frozen is None:
-            self._segments = [Automaton(capacity=self._capacity)]
+        self._segments = [Automaton(capacity=self._capacity) if frozen is None else frozen]
 
     @property
     def memory_bytes(self) -> int:
@@ -149,14 +147,12 @@ class SamLookup:
         return segment
 
 
-def draft_from(
-    automaton: Automaton, context: Tokens, *, limit: int, floor: float, own: int | None
-) -> Candidate | None:
+def draft_from(automaton: Automaton, context: Tokens, *, limit: int, floor: float, own: int | None) -> Candidate | None:
     """The automaton's best continuation of ``context``; ``own``: position of the context's own last token in it."""
     tokens = np.empty(limit, np.int32)
     probs = np.empty(limit, np.float64)
     counts = np.empty(limit, np.int32)
-    n, length = kernels.draft(
+    n, length = blend.draft(
         automaton.arrays, context[-MAX_CONTEXT:], kernels.NONE if own is None else own, floor, tokens, probs, counts
     )
     return Candidate(tokens[:n], probs[:n], int(length), counts[:n]) if n else None

@@ -20,6 +20,7 @@ from agspec.engine.launcher import SWITCH, make_llm
 from agspec.engine.phase import run_phase
 from agspec.engine.switch import DRAFTED
 from agspec.errors import SettingsError
+from agspec.replay.environment import environment
 from agspec.replay.plan import PlannedCall
 from agspec.settings import Settings
 
@@ -62,7 +63,8 @@ def bench(job: Job, tenants: Tenants) -> dict[str, Any]:
     if "async" in job.methods and job.repeats > 1:
         _collect(runs, run_phase(_async_phase, job, tenants, job.repeats // 2))
     rows = [_row(method, batch, runs) for batch in job.batches for method in job.methods if (method, batch) in runs]
-    return {"settings": _told(job, tenants), "rows": rows, "missing": missing}
+    told = _told(job, tenants)
+    return {"kind": "bench", "settings": told, "environment": environment(), "missing": missing, "rows": rows}
 
 
 def _told(job: Job, tenants: Tenants) -> dict[str, Any]:
@@ -89,9 +91,7 @@ def _async_phase(job: Job, tenants: Tenants, repeats: int) -> list[tuple[str, in
         max_model_len=job.max_model_len, max_num_seqs=max(job.batches),
     )  # fmt: skip
     _warm_up(llm, tenants)
-    return [
-        ("async", batch, _one(llm, tenants, batch, agspec=False)) for _ in range(repeats) for batch in job.batches
-    ]
+    return [("async", batch, _one(llm, tenants, batch, agspec=False)) for _ in range(repeats) for batch in job.batches]
 
 
 def _drafted_phase(job: Job, tenants: Tenants, methods: Sequence[str]) -> list[tuple[str, int, Run]]:

@@ -14,7 +14,7 @@ class Extension:
 
     def agspec_attach(self) -> bool:
         """Let the proposer know its rows' requests; idempotent. False: the engine drafts with something else."""
-        drafter = getattr(self.model_runner, "drafter", None)
+        drafter: Any = getattr(self.model_runner, "drafter", None)
         if not hasattr(drafter, "attach"):
             return False
         drafter.attach(self.model_runner)

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from typing import Any
 
-from agspec.engine import model as embedded
+from agspec import embedded
 from agspec.engine.config import to_environment
 from agspec.errors import InputError, MissingExtraError
 from agspec.settings import Settings
@@ -63,7 +63,7 @@ def make_llm(
     try:
         llm = LLM(
             model=folder,
-            dtype=dtype,
+            dtype=dtype,  # type: ignore[arg-type]
             max_model_len=max_model_len,
             max_num_seqs=max_num_seqs,
             enforce_eager=True,
@@ -87,7 +87,7 @@ def _spare_llvmlite() -> None:
     Its CPU platform looks into every object of every module (``register_kernels``); llvmlite's library handle answers
     any attribute name, ``__dict__`` too, with a function, and the start-up dies of that. Dunder names are refused here.
     """
-    import llvmlite.binding.ffi as ffi
+    from llvmlite.binding import ffi
 
     handle = type(ffi.lib)
     answer = handle.__getattr__

@@ -61,6 +61,7 @@ class Proposer:
         if self.runner is None:
             removed = getattr(runner, "_on_request_state_removed", None)
             if removed is not None:
+
                 def on_removed(req_id: str, req_state: object) -> None:
                     self._guard("finish", self.drafter.finish, req_id)
                     removed(req_id, req_state)
@@ -94,15 +95,15 @@ class Proposer:
         for request in self.drafter.requests:
             self._guard("finish", self.drafter.finish, request)
 
-    def _row(
-        self, i: int, sampled: list[int], num_tokens: npt.NDArray[Any], token_ids: npt.NDArray[Any]
-    ) -> Row | None:
+    def _row(self, i: int, sampled: list[int], num_tokens: npt.NDArray[Any], token_ids: npt.NDArray[Any]) -> Row | None:
         if not sampled:
             return None
         if self.runner is None:
             if not self._warned:
                 self._warned = True
-                log.warning("agspec drafts nothing: the rpc agspec_attach was not called (worker_extension_cls missing?)")
+                log.warning(
+                    "agspec drafts nothing: the rpc agspec_attach was not called (worker_extension_cls missing?)"
+                )
             return None
         batch = self.runner.input_batch
         request = batch.req_ids[i]
@@ -158,4 +159,3 @@ def _warm_up(settings: Any, tokenizer: Any) -> None:
     drafter.propose([Row("a", text[:7], 1, 8)])
     drafter.propose([Row("a", text[:9], 2, 8)])
     drafter.finish("a")
-

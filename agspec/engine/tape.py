@@ -78,4 +78,4 @@ def install() -> None:
         return create(self, request) if tape is None else TapeGrammar(tape)
 
     create_grammar.agspec = True  # type: ignore[attr-defined]
-    StructuredOutputManager._create_grammar = create_grammar
+    StructuredOutputManager._create_grammar = create_grammar  # type: ignore[method-assign]

@@ -9,9 +9,12 @@ from agspec.engine.launcher import PROPOSER, make_llm
 from agspec.engine.phase import run_phase
 from agspec.settings import Settings
 
+LOGIT_GAP = 1e-4
+"""Two best logits closer than this may swap between kernels of different widths."""
 PROMPTS = (
     "Write a Python function that parses a CSV line with quoted fields, then write three unit tests for it.",
-    "Here is a file:\n```python\ndef area(w, h):\n    return w * h\n\n\ndef volume(w, h, d):\n    return area(w, h) * d\n"
+    "Here is a file:\n```python\ndef area(w, h):\n    return w * h\n\n\n"
+    "def volume(w, h, d):\n    return area(w, h) * d\n"
     "```\nRewrite the whole file with type hints and docstrings.",
     "List the numbers from 1 to 60, one a line, each as: item N.",
     "Explain what a suffix automaton is, in two paragraphs, then give a small example.",

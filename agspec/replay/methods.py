@@ -24,7 +24,8 @@ class Method(Protocol):
     the last ``num_new`` tokens came in this step; at most ``room`` tokens come back. ``finish`` ends the call.
     """
 
-    counts: Counts | None
+    @property
+    def counts(self) -> Counts | None: ...
 
     def start(self, request: str, call: PlannedCall) -> None: ...
     def draft(self, sequence: Tokens, num_new: int, room: int) -> Tokens: ...
@@ -34,7 +35,7 @@ class Method(Protocol):
 class NoDraft:
     """One token a step."""
 
-    counts = None
+    counts: Counts | None = None
 
     def start(self, request: str, call: PlannedCall) -> None:
         """See ``Method``."""
@@ -68,7 +69,7 @@ def _longest_ngram(tokens, shortest, longest):
 class Ngram:
     """Prompt lookup as vLLM 0.32 does it: the longest n-gram, its earliest place, a fixed length."""
 
-    counts = None
+    counts: Counts | None = None
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -88,7 +89,7 @@ class Ngram:
 class Suffix:
     """SuffixDecoding as vLLM 0.32 drives it (v1/spec_decode/suffix_decoding.py), with its defaults."""
 
-    counts = None
+    counts: Counts | None = None
 
     def __init__(self, settings: Settings) -> None:
         try:
@@ -127,7 +128,7 @@ class Suffix:
 class Sam:
     """SAM-Decoding's policy alone (arXiv 2411.10666): one request's text, longest match, most recent, fixed length."""
 
-    counts = None
+    counts: Counts | None = None
 
     def __init__(self, settings: Settings) -> None:
         self._length = settings.sam_length

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from agspec.draft.novel import common_prefix
-from agspec.replay.methods import Method
-from agspec.replay.plan import PlannedCall
-from agspec.tokens import Tokens
+from agspec.errors import MissingExtraError
+from agspec.replay.environment import environment
+from agspec.replay.methods import METHODS, Method
+from agspec.replay.plan import PlannedCall, Planner
+from agspec.replay.render import ToolWire
+from agspec.replay.trace import Trace
+from agspec.settings import Settings
+from agspec.tokens import Tokenizer, Tokens
 
 RATIO_AWARE = ("agspec", "agspec-suffix")
 """Methods that may use the cost ratio they are told, and are replayed once for each."""
@@ -47,6 +53,27 @@ class Tally:
         """Over one token a step, where a step costs a + b x (1 + drafted tokens) and ratio = b / a."""
         cost = self.num_steps * (1 + ratio) + ratio * self.num_draft_tokens
         return self.num_tokens * (1 + ratio) / cost if cost else 0.0
+
+    def row(self, *, trace: str, method: str, cost_ratio: float) -> dict[str, Any]:
+        """The row of a report."""
+        p50, p99 = np.percentile(self.propose_us, [50, 99]) if self.propose_us else (0.0, 0.0)
+        return {
+            "trace": trace,
+            "method": method,
+            "cost_ratio": cost_ratio,
+            "num_steps": self.num_steps,
+            "num_tokens": self.num_tokens,
+            "num_drafts": self.num_drafts,
+            "num_draft_tokens": self.num_draft_tokens,
+            "num_accepted_tokens": self.num_accepted_tokens,
+            "mean_acceptance_length": self.mean_acceptance_length,
+            "by_source": self.by_source,
+            "by_role": {role: dict(counts) for role, counts in self.by_role.items()},
+            "accepted_at": [self.accepted_at[k] for k in range(len(self.drafted_at))],
+            "drafted_at": [self.drafted_at[k] for k in range(len(self.drafted_at))],
+            "propose_us": {"p50": float(p50), "p99": float(p99)},
+            "speedup": self.speedup(cost_ratio),
+        }
 
 
 def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log: list[Tokens] | None = None) -> Tally:
@@ -90,3 +117,56 @@ def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log:
             for name, counts in method.counts.by_source.items()
         }
     return tally
+
+
+Progress = Callable[[int, int, str], None]
+"""(done, total, what is under way)."""
+
+
+def simulate(
+    traces: Sequence[Trace],
+    *,
+    tokenizer: Tokenizer,
+    tool_wire: ToolWire,
+    methods: Sequence[str],
+    cost_ratios: Sequence[float],
+    settings: Settings,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Compare ``methods`` over ``traces``: ``{"kind", "settings", "environment", "missing", "rows"}``.
+
+    One row for each trace, method and cost ratio; a method that cannot run is named in ``missing`` with the reason.
+    """
+    rows: list[dict[str, Any]] = []
+    missing: dict[str, str] = {}
+    total = len(traces) * len(methods)
+    for i, trace in enumerate(traces):
+        calls = list(Planner(tokenizer, tool_wire).calls(trace))
+        for j, name in enumerate(methods):
+            if progress is not None:
+                progress(i * len(methods) + j, total, f"{trace.name} {name}")
+            try:
+                rows.extend(_rows(trace.name, name, calls, cost_ratios, settings, tokenizer))
+            except MissingExtraError as error:
+                missing[name] = str(error)
+    told = settings.model_dump(mode="json")
+    told.update(tokenizer=tokenizer.name, tokenizer_fingerprint=tokenizer.fingerprint, tool_wire=tool_wire)
+    return {"kind": "simulate", "settings": told, "environment": environment(), "missing": missing, "rows": rows}
+
+
+def _rows(
+    trace: str,
+    name: str,
+    calls: Sequence[PlannedCall],
+    cost_ratios: Sequence[float],
+    settings: Settings,
+    tokenizer: Tokenizer,
+) -> list[dict[str, Any]]:
+    rows = []
+    tally: Tally | None = None
+    for ratio in cost_ratios:
+        if tally is None or name in RATIO_AWARE:
+            told = settings.model_copy(update={"cost_ratio": ratio})
+            tally = replay(METHODS[name](told, tokenizer), calls, max_draft=settings.max_draft)
+        rows.append(tally.row(trace=trace, method=name, cost_ratio=ratio))
+    return rows

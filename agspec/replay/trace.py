@@ -32,6 +32,7 @@ __all__ = [
     "Call", "Message", "Output", "Role", "ToolCall", "Trace", "open_bytes", "read_trace", "write_trace", "write_whole",
 ]  # fmt: skip
 
+
 class Output(Record):
     """What the model wrote: reasoning (if recorded), text, tool calls, in this order."""
 
@@ -112,8 +113,9 @@ def read_trace(path: str | Path) -> Trace:
     if not calls:
         raise InputError(f"{path}: want at least one call, got none")
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return Trace(name=name, kind=str(header.get("kind", "unknown")), calls=tuple(calls),
-                 sources=tuple(header.get("sources", ())))
+    return Trace(
+        name=name, kind=str(header.get("kind", "unknown")), calls=tuple(calls), sources=tuple(header.get("sources", ()))
+    )
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -44,10 +45,14 @@ def is_ready(folder: Path) -> bool:
 def verify(folder: Path) -> None:
     """Raise InputError when a file of the conversion is not what was written."""
     if not is_ready(folder):
-        raise InputError(f"{folder}: want the converted embedded model, found none or half of one: agspec model prepare")
+        raise InputError(
+            f"{folder}: want the converted embedded model, found none or half of one: agspec model prepare"
+        )
     for name, (_, digest) in json.loads((folder / CHECKSUMS).read_text()).items():
         if _sha256(folder / name) != digest:
-            raise InputError(f"{folder / name}: want sha256 {digest[:16]}..., got another: agspec model prepare --force")
+            raise InputError(
+                f"{folder / name}: want sha256 {digest[:16]}..., got another: agspec model prepare --force"
+            )
 
 
 def prepare(*, force: bool = False) -> Path:
@@ -70,7 +75,7 @@ def prepare(*, force: bool = False) -> Path:
         (work / CHECKSUMS).write_text(json.dumps(sums, indent=1))
         if folder.exists():
             shutil.rmtree(folder)
-        os.replace(work, folder)
+        work.replace(folder)
     except OSError:
         if not is_ready(folder):
             raise
@@ -85,17 +90,13 @@ def resolve(name: str) -> str:
 
 
 def _convert(source: Path, target: Path) -> None:
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-    except ImportError as error:
-        raise MissingExtraError(str(error.name), "model") from error
-    where, name = str(source.parent), source.name
-    AutoTokenizer.from_pretrained(where, gguf_file=name).save_pretrained(target)
-    model = AutoModelForCausalLM.from_pretrained(
-        where, gguf_file=name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
-    )
-    model.save_pretrained(target)
+    command = [sys.executable, "-m", "agspec.engine.convert", str(source), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
+            raise MissingExtraError("transformers (or gguf, accelerate)", "model")
+        reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise InputError(f"{source}: converting the embedded model failed: {reason[-1]}")
 
 
 def _sha256(path: Path) -> str:

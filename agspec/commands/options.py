@@ -1,0 +1,92 @@
+"""Options several commands share, and how results leave a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from agspec.errors import SettingsError
+from agspec.replay.trace import write_whole
+from agspec.settings import Settings, make_settings
+
+Decorator = Callable[[Any], Any]
+
+traces_argument: Decorator = click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+tool_wire_option: Decorator = click.option(
+    "--tool-wire",
+    type=click.Choice(["json", "raw"]),
+    default="json",
+    show_default=True,
+    help="how the served model writes tool arguments: JSON (Hermes, Qwen2.5) or raw text (Qwen3-Coder)",
+)
+json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="print the result as JSON on stdout")
+html_option: Decorator = click.option(
+    "--html", metavar="FILE", type=click.Path(path_type=Path), help="also write a self-contained page with charts"
+)
+caps_option: Decorator = click.option(
+    "--caps", metavar="FILE", type=click.Path(path_type=Path), help="CapTable file; default: the built-in policy"
+)
+corpus_option: Decorator = click.option(
+    "--corpus", metavar="DIR", type=click.Path(path_type=Path), help="frozen corpus, see: agspec corpus build"
+)
+settings_option: Decorator = click.option(
+    "--settings", "settings_file", metavar="FILE", type=click.Path(path_type=Path), help="TOML file of settings"
+)
+max_draft_option: Decorator = click.option(
+    "--max-draft", type=click.IntRange(1, 128), help="longest draft of agspec and sam  [default: 48]"
+)
+
+
+def split(value: str, known: tuple[str, ...], flag: str) -> tuple[str, ...]:
+    """``a,b`` -> names in order; SettingsError names an unknown one."""
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"{flag}: want some of {','.join(known)}, got {name}")
+    if not names:
+        raise SettingsError(f"{flag}: want at least one of {','.join(known)}, got none")
+    return names
+
+
+def numbers(value: str, kind: type[Any], flag: str) -> tuple[Any, ...]:
+    """``1,4`` -> positive numbers of ``kind``; SettingsError otherwise."""
+    try:
+        found = tuple(kind(part) for part in value.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found or any(not number > 0 for number in found):
+        raise SettingsError(f"{flag}: want positive numbers joined by commas, got {value!r}")
+    return found
+
+
+def settings_from(file: Path | None, flags: Mapping[str, Any]) -> Settings:
+    """Settings of ``file``, then the flags that were given."""
+    from agspec.settings import read_settings
+
+    base = read_settings(file).model_dump() if file else {}
+    given = {key: value for key, value in flags.items() if value is not None}
+    return make_settings({**base, **given}, where=str(file or "flags"))
+
+
+def show(result: dict[str, Any], *, as_json: bool, html: Path | None, title: str) -> None:
+    """JSON or tables on stdout; the page where asked for, whole or not at all."""
+    if html is not None:
+        from agspec.replay.report import html_page
+
+        write_whole(html, html_page([result], title=title).encode())
+    if as_json:
+        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode())
+        return
+    from rich.console import Console
+
+    from agspec.replay.report import table
+
+    Console(width=None).print(table(result))
+    if html is not None:
+        click.echo(f"report: {html.resolve()}", err=True)

@@ -1,0 +1,139 @@
+"""The continuation of a context that an automaton's evidence makes likeliest; compiled, no classes.
+
+Each suffix of the match is an order. An order's counts, and its latest continuation, correct what the next shorter
+order says, the more the longer it is (interpolated back-off, as in PPM: Cleary and Witten 1984).
+"""
+
+import numpy as np
+
+from agspec.draft.kernels import (
+    AFTER,
+    COUNT,
+    HEAD,
+    LENGTH,
+    LINK,
+    MAX_CONTEXT,
+    NONE,
+    RECENT,
+    ROOT,
+    TARGET,
+    TOKEN,
+    find,
+    jit,
+    longest,
+    settle,
+)
+
+ORDERS = 12
+"""Context orders (suffixes of the match) whose evidence is blended."""
+CHOICES = 24
+"""Continuations looked at for one order."""
+DEEP = 4
+"""Orders whose continuations are candidates, longest first."""
+FRESH = 1.0
+"""What the latest continuation counts for on top of its occurrences."""
+PRIOR = np.array([9.0, 4.0, 2.5, 1.6, 1.2, 1.0, 0.8, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.26, 0.25, 0.2])
+"""Doubt by match length, 0 to 16 and above."""
+
+
+@jit
+def _doubt(length):
+    """Weight, in occurrences, of what shorter contexts say against one of ``length`` tokens."""
+    return PRIOR[min(length, PRIOR.size - 1)]
+
+
+@jit
+def _blend(a, chain, lengths, n, own, token, latest):
+    """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says."""
+    p = 0.0
+    for i in range(n - 1, -1, -1):
+        state = chain[i]
+        total = a.states[state, COUNT]
+        if a.states[state, RECENT] == own:
+            total -= 1
+        if total <= 0:
+            continue
+        edge = find(a, state, token)
+        seen = 0.0
+        if edge != NONE:
+            seen = float(a.states[a.edges[edge, TARGET], COUNT])
+            if i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
+                seen += FRESH
+        doubt = _doubt(lengths[i])
+        extra = FRESH if i < DEEP and latest[i] >= 0 else 0.0
+        p = (seen + doubt * p) / (total + extra + doubt)
+    return p
+
+
+@jit
+def draft(a, context, own, floor, tokens, probs, counts):
+    """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match).
+
+    Fills ``tokens``, ``probs`` and ``counts`` (occurrences of the longest order), all [limit], while the product of
+    chances stays >= ``floor``. ``own`` is the position of the context's own last token if the context is itself in the
+    automaton (its last occurrence tells nothing then), else NONE.
+    """
+    chain = np.empty(ORDERS, np.int32)
+    lengths = np.empty(ORDERS, np.int32)
+    latest = np.empty(DEEP, np.int32)
+    state, length = longest(a, context)
+    n = 0
+    matched = 0
+    while state != ROOT and n < ORDERS:
+        if a.states[state, HEAD] != NONE:
+            if n == 0:
+                matched = length
+            chain[n] = state
+            lengths[n] = length
+            n += 1
+        state = a.states[state, LINK]
+        length = a.states[state, LENGTH]
+    survival = 1.0
+    made = 0
+    while made < tokens.size and n > 0:
+        deep = min(n, DEEP)
+        for i in range(deep):
+            latest[i] = NONE
+            edge = a.states[chain[i], HEAD]
+            looked = 0
+            while edge != NONE and looked < CHOICES:
+                latest[i] = max(latest[i], a.states[a.edges[edge, TARGET], RECENT])
+                edge = a.edges[edge, AFTER]
+                looked += 1
+        best = -1.0
+        choice = NONE
+        when = NONE
+        for i in range(deep):
+            edge = a.states[chain[i], HEAD]
+            looked = 0
+            while edge != NONE and looked < CHOICES:
+                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest)
+                recent = a.states[a.edges[edge, TARGET], RECENT]
+                if p > best or (p == best and recent > when):
+                    best, choice, when = p, a.edges[edge, TOKEN], recent
+                edge = a.edges[edge, AFTER]
+                looked += 1
+        survival *= best
+        if choice == NONE or survival < floor:
+            break
+        tokens[made] = choice
+        probs[made] = best
+        counts[made] = a.states[chain[0], COUNT]
+        made += 1
+        kept = 0
+        for i in range(n):
+            edge = find(a, chain[i], choice)
+            if edge == NONE:
+                continue
+            length = min(lengths[i] + 1, MAX_CONTEXT)
+            state = settle(a, a.edges[edge, TARGET], length)
+            while state != ROOT and a.states[state, HEAD] == NONE:
+                length = a.states[a.states[state, LINK], LENGTH]
+                state = a.states[state, LINK]
+            if state == ROOT or (kept > 0 and chain[kept - 1] == state):
+                continue
+            chain[kept] = state
+            lengths[kept] = length
+            kept += 1
+        n = kept
+    return made, matched

@@ -1,0 +1,100 @@
+"""Charts as inline SVG. Lengths along x are percentages, so a chart fits any width and its text keeps its size."""
+
+from __future__ import annotations
+
+from html import escape
+
+from agspec.replay.report.charts import Bar, Bars, Columns
+
+ROW = 40
+"""Pixels a bar takes with the words above it."""
+THIN, THICK = 12, 20
+"""Height of a bar; with words on it."""
+LABEL_LENGTH = 34
+"""Characters of a label that fit on a phone beside the value; the table behind the chart has all."""
+
+PLOT_TOP, PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT = 10, 118, 13.0, 98.0
+"""The frame of a column chart: pixels from the top, percent from the left."""
+FEWEST_SLOTS = 8
+STEPS = (1, 2, 5, 10, 20, 50, 100)
+
+
+def bars_svg(panel: Bars, *, name: str, title: str) -> str:
+    """Horizontal bars; ``name``: prefix of the ids, unique in the page."""
+    said = "; ".join(f"{bar.label}: {bar.shown}{_said(bar)}" for bar in panel.bars)
+    body = "".join(_bar(bar, i * ROW, panel) for i, bar in enumerate(panel.bars))
+    return _svg(name, title, said, len(panel.bars) * ROW + 4, body)
+
+
+def _said(bar: Bar) -> str:
+    return f" ({', '.join(part.hint for part in bar.parts)})" if len(bar.parts) > 1 else ""
+
+
+def _bar(bar: Bar, y: int, panel: Bars) -> str:
+    label = bar.label if len(bar.label) <= LABEL_LENGTH else bar.label[: LABEL_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    height = THICK if any(part.text for part in bar.parts) else THIN
+    top = y + 20
+    out = [
+        f'<text x="0" y="{y + 14}">{escape(label)}</text>',
+        f'<text class="value" x="100%" y="{y + 14}">{escape(bar.shown)}</text>',
+        f'<rect class="track" x="0" y="{top}" width="100%" height="{height}"/>',
+    ]
+    x = 0.0
+    for part in bar.parts:
+        length = part.length / panel.top * 100
+        out.append(
+            f'<rect class="{part.style}" x="{x:.2f}%" y="{top}" width="{length:.2f}%" height="{height}">'
+            f"<title>{escape(part.hint)}</title></rect>"
+        )
+        if x:
+            out.append(f'<line class="gap" x1="{x:.2f}%" x2="{x:.2f}%" y1="{top}" y2="{top + height}"/>')
+        if part.text:
+            out.append(
+                f'<text class="on {part.style}-ink" x="{x + length / 2:.2f}%" y="{top + 14}">{escape(part.text)}</text>'
+            )
+        x += length
+    if panel.mark is not None and panel.mark != bar.parts[0].length:
+        at = f"{min(panel.mark / panel.top * 100, 100):.2f}%"
+        out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{top - 3}" y2="{top + height + 3}"/>')
+    if bar.interval:
+        low, high = (f"{value / panel.top * 100:.2f}%" for value in bar.interval)
+        middle = top + height // 2
+        for style in ("halo", "whisker"):
+            out.append(f'<line class="{style}" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>')
+            out += [
+                f'<line class="{style}" x1="{end}" x2="{end}" y1="{middle - 4}" y2="{middle + 4}"/>'
+                for end in (low, high)
+            ]
+    return "".join(out)
+
+
+def columns_svg(panel: Columns, *, slots: int, name: str, title: str) -> str:
+    """Columns by position, from 0 to 100%; ``slots``: positions the x axis has room for."""
+    slots = max(slots, FEWEST_SLOTS)
+    width = (PLOT_RIGHT - PLOT_LEFT) / slots
+    height = PLOT_BOTTOM - PLOT_TOP
+    out = []
+    for share in (0.0, 0.5, 1.0):
+        y = PLOT_BOTTOM - share * height
+        out.append(f'<line class="grid" x1="{PLOT_LEFT}%" x2="{PLOT_RIGHT}%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        out.append(f'<text class="tick end" x="{PLOT_LEFT - 2}%" y="{y + 4:.1f}">{share:.0%}</text>')
+    for i, (share_at, hint) in enumerate(zip(panel.shares, panel.hints, strict=True)):
+        if share_at is not None:
+            out.append(
+                f'<rect class="{panel.style}" x="{PLOT_LEFT + (i + 0.1) * width:.2f}%" width="{0.8 * width:.2f}%"'
+                f' y="{PLOT_BOTTOM - share_at * height:.1f}" height="{share_at * height:.1f}">'
+                f"<title>{escape(hint)}</title></rect>"
+            )
+    step = next((step for step in STEPS if slots / step <= 8), STEPS[-1])
+    for position in (1, *range(max(step, 2), slots + 1, step)):
+        at = PLOT_LEFT + (position - 0.5) * width
+        out.append(f'<text class="tick middle" x="{at:.2f}%" y="{PLOT_BOTTOM + 16}">{position}</text>')
+    said = "; ".join(panel.hints[:10]) + (f"; and {len(panel.hints) - 10} more positions" if panel.hints[10:] else "")
+    return _svg(name, title, said, PLOT_BOTTOM + 24, "".join(out))
+
+
+def _svg(name: str, title: str, said: str, height: int, body: str) -> str:
+    return (
+        f'<svg role="img" aria-labelledby="{name}-title {name}-desc" width="100%" height="{height}">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(said)}</desc>{body}</svg>'
+    )
