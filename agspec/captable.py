@@ -19,7 +19,7 @@ class _Row(BaseModel):
     cap: int = Field(ge=0, le=MAX_DRAFT)
     factor: float = Field(Limits.factor, ge=0)
     offset: int = Field(Limits.offset, ge=0)
-    floor: float = Field(Limits.floor, gt=0, lt=1)
+    floor: float | None = Field(None, gt=0, lt=1)
 
 
 class _File(BaseModel):

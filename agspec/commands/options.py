@@ -87,6 +87,7 @@ def show(result: dict[str, Any], *, as_json: bool, html: Path | None, title: str
 
     from agspec.replay.report import table
 
-    Console(width=None).print(table(result))
+    console = Console()
+    (console if console.is_terminal else Console(width=120)).print(table(result))
     if html is not None:
         click.echo(f"report: {html.resolve()}", err=True)

@@ -43,22 +43,26 @@ def _doubt(length):
 
 
 @jit
-def _blend(a, chain, lengths, n, own, token, latest):
-    """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says."""
+def _blend(a, chain, lengths, n, own, token, latest, followed):
+    """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says.
+
+    A document may go on after text that is not counted, so that more followed a context than it occurred.
+    """
     p = 0.0
     for i in range(n - 1, -1, -1):
         state = chain[i]
         total = a.states[state, COUNT]
         if a.states[state, RECENT] == own:
             total -= 1
-        if total <= 0:
-            continue
         edge = find(a, state, token)
         seen = 0.0
         if edge != NONE:
             seen = float(a.states[a.edges[edge, TARGET], COUNT])
-            if i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
-                seen += FRESH
+        total = max(total, followed[i] if i < DEEP else seen)
+        if total <= 0:
+            continue
+        if edge != NONE and i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
+            seen += FRESH
         doubt = _doubt(lengths[i])
         extra = FRESH if i < DEEP and latest[i] >= 0 else 0.0
         p = (seen + doubt * p) / (total + extra + doubt)
@@ -76,6 +80,7 @@ def draft(a, context, own, floor, tokens, probs, counts):
     chain = np.empty(ORDERS, np.int32)
     lengths = np.empty(ORDERS, np.int32)
     latest = np.empty(DEEP, np.int32)
+    followed = np.empty(DEEP, np.float64)
     state, length = longest(a, context)
     n = 0
     matched = 0
@@ -94,10 +99,12 @@ def draft(a, context, own, floor, tokens, probs, counts):
         deep = min(n, DEEP)
         for i in range(deep):
             latest[i] = NONE
+            followed[i] = 0.0
             edge = a.states[chain[i], HEAD]
             looked = 0
             while edge != NONE and looked < CHOICES:
                 latest[i] = max(latest[i], a.states[a.edges[edge, TARGET], RECENT])
+                followed[i] += a.states[a.edges[edge, TARGET], COUNT]
                 edge = a.edges[edge, AFTER]
                 looked += 1
         best = -1.0
@@ -107,7 +114,7 @@ def draft(a, context, own, floor, tokens, probs, counts):
             edge = a.states[chain[i], HEAD]
             looked = 0
             while edge != NONE and looked < CHOICES:
-                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest)
+                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest, followed)
                 recent = a.states[a.edges[edge, TARGET], RECENT]
                 if p > best or (p == best and recent > when):
                     best, choice, when = p, a.edges[edge, TOKEN], recent

@@ -16,13 +16,13 @@ class Limits:
     """One row of a CapTable.
 
     A draft holds at most ``min(cap, factor * match_length + offset)`` tokens, and ends where the product of the
-    tokens' chances falls under ``floor``.
+    tokens' chances falls under ``floor``; None: under what the next token costs, see ``pace.Pace``.
     """
 
     cap: int = 48
     factor: float = 16.0
     offset: int = 2
-    floor: float = 0.1
+    floor: float | None = None
 
 
 @dataclass(frozen=True)

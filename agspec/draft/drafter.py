@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from agspec.draft.caps import CapTable
+from agspec.draft.caps import MAX_DRAFT, CapTable
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.pace import Pace
 from agspec.draft.store import STORE_NAMES, Budgets, Intake, Session, Store, StoreName, Tenant
 from agspec.tokens import Tokens
 
@@ -74,6 +75,10 @@ class Counts:
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
 
+    def positions(self, at: Counter[int]) -> list[int]:
+        """``accepted_at`` or ``drafted_at`` as a list, first position first."""
+        return [at[k] for k in range(len(self.drafted_at))]
+
 
 @dataclass(eq=False)
 class _Request:
@@ -91,7 +96,7 @@ class _Request:
 class Drafter:
     """Drafts for the rows of a step, from the stores of each row's session and tenant.
 
-    ``lookup``: makes the engine behind each store. ``corpus``: a frozen lookup all tenants may read. ``barred``:
+    ``cost_ratio``: what one more verified token costs over a step's fixed cost. ``lookup``: makes the engine behind each store. ``corpus``: a frozen lookup all tenants may read. ``barred``:
     token ids a draft never holds nor passes (sorted). ``enabled``: stores in use.
 
     Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
@@ -104,6 +109,7 @@ class Drafter:
         lookup: LookupFactory,
         caps: CapTable,
         budgets: Budgets,
+        cost_ratio: float,
         barred: Tokens,
         vocab_size: int,
         corpus: Lookup | None = None,
@@ -112,6 +118,7 @@ class Drafter:
         self._make = lookup
         self.caps = caps
         self._budgets = budgets
+        self._cost_ratio = cost_ratio
         self._barred = frozenset(int(token) for token in barred)
         self._vocab_size = vocab_size
         self._enabled = tuple(enabled)
@@ -185,6 +192,8 @@ class Drafter:
         state.output.extend(new.tolist())
         state.session.store.extend(state.document, np.ascontiguousarray(new))
         self._learn(state, np.ascontiguousarray(new))
+        num_draft = 0 if state.pending is None else int(state.pending.tokens.size)
+        state.session.tenant.pace.observe(num_new=row.num_new, num_draft=num_draft)
         if state.pending is not None:
             drafted = state.pending.tokens
             accepted = min(row.num_new - 1, int(drafted.size))
@@ -201,11 +210,12 @@ class Drafter:
         if multiplier == 0.0:
             return None
         limits = self.caps.limits(state.role)
-        odds = state.session.tenant.odds
+        tenant = state.session.tenant
+        floor = tenant.pace.floor if limits.floor is None else limits.floor
         state.before = int(row.context[-1])
         state.judged = []
         context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
-        limit = min(row.room, limits.cap)
+        limit = min(row.room, limits.cap, MAX_DRAFT)
         best: Candidate | None = None
         source: StoreName = "session"
         for store, document in self._stores(state):
@@ -216,13 +226,13 @@ class Drafter:
             self.counts.num_hits[store.name] += 1
             number = STORE_NAMES.index(store.name)
             state.judged.append((number, raw))
-            found = odds.judge(raw, store=number, fared=state.fared, before=state.before, floor=limits.floor)
+            found = tenant.odds.judge(raw, store=number, fared=state.fared, before=state.before, floor=floor)
             if best is None or found.expected > best.expected:
                 best, source = found, store.name
         if best is None:
             return None
         longest = int(self.caps.longest(state.role, best.match_length) * multiplier)
-        tokens = self._legal(best.tokens[: min(longest, row.room, limits.cap)])
+        tokens = self._legal(best.tokens[: min(longest, limit)])
         if not tokens.size:
             return None
         expected = float(np.cumprod(best.probs[: tokens.size]).sum())
@@ -267,15 +277,25 @@ class Drafter:
             tenant = Tenant(
                 workspace=Store("workspace", self._make, self._budgets.workspace),
                 shared=Store("shared", self._make, self._budgets.shared),
+                pace=Pace(self._cost_ratio),
             )
             self._tenants[name] = tenant
         self._tenants.move_to_end(name)
+        busy = {id(state.session.tenant) for state in self._requests.values()}
+        idle = [key for key, other in self._tenants.items() if id(other) not in busy and other is not tenant]
+        for key in idle[: max(0, len(self._tenants) - self._budgets.tenants)]:
+            gone = self._tenants.pop(key)
+            for session in [session for session in self._sessions if session[0] == key]:
+                self._drop(session)
+            self.intake.drop(gone.workspace)
+            self.intake.drop(gone.shared)
         return tenant
 
     def _session(self, tenant: str, name: str) -> Session:
+        home = self._tenant(tenant)
         session = self._sessions.get((tenant, name))
         if session is None:
-            session = Session(Store("session", self._make, self._budgets.session), self._tenant(tenant))
+            session = Session(Store("session", self._make, self._budgets.session), home)
             self._sessions[tenant, name] = session
         self._sessions.move_to_end((tenant, name))
         busy = {id(state.session) for state in self._requests.values()}

@@ -97,21 +97,17 @@ class SamLookup:
 
     def open(self, tail: Tokens = EMPTY) -> SamDocument:
         """See ``Lookup``."""
-        segment = self._segments[-1]
-        document = segment.resume(tail) if tail.size else segment.open()
-        if document is None:
-            segment = self._grow()
-            document = segment.resume(tail) or segment.open()
-        return SamDocument(segment, document)
+        return SamDocument(*self._resume(tail))
 
     def extend(self, document: SamDocument, tokens: Tokens) -> None:
         """See ``Lookup``."""
         while tokens.size:
-            tokens = tokens[document.segment.extend(document.document, tokens) :]
+            if document.segment in self._segments:
+                tokens = tokens[document.segment.extend(document.document, tokens) :]
             if tokens.size:
-                segment = self._segments[-1] if document.segment is not self._segments[-1] else self._grow()
-                resumed = segment.resume(document.document.tail)
-                document.segment, document.document = segment, resumed or segment.open()
+                if document.segment is self._segments[-1]:
+                    self._grow()
+                document.segment, document.document = self._resume(document.document.tail)
 
     def close(self, document: SamDocument) -> None:
         """Nothing to do: a document that no longer grows stays until its segment goes."""
@@ -129,8 +125,13 @@ class SamLookup:
         return best
 
     def latest(self, context: Tokens) -> int | None:
-        """Position of the latest earlier end of the longest suffix of ``context`` that something followed."""
-        places = [(found.length, place) for found, place in (s.latest(context) for s in self._segments) if found.length]
+        """Position (among all tokens ever given) of the latest end of ``context``'s longest suffix that goes on."""
+        places, before = [], self.num_evicted_tokens
+        for segment in self._segments:
+            found, place = segment.latest(context)
+            if found.length:
+                places.append((found.length, before + place))
+            before += len(segment)
         return max(places)[1] if places else None
 
     def check(self) -> None:
@@ -138,13 +139,18 @@ class SamLookup:
         for segment in self._segments:
             segment.check()
 
-    def _grow(self) -> Automaton:
+    def _resume(self, tail: Tokens) -> tuple[Automaton, Document]:
+        document = self._segments[-1].resume(tail)
+        if document is None:
+            self._grow()
+            document = self._segments[-1].resume(tail)
+        return self._segments[-1], document or self._segments[-1].open()
+
+    def _grow(self) -> None:
         self._capacity = min(4 * self._capacity, self._largest)
-        segment = Automaton(capacity=self._capacity)
-        self._segments.append(segment)
+        self._segments.append(Automaton(capacity=self._capacity))
         while len(self._segments) > 1 and self.memory_bytes > self.budget_bytes:
             self.num_evicted_tokens += len(self._segments.pop(0))
-        return segment
 
 
 def draft_from(automaton: Automaton, context: Tokens, *, limit: int, floor: float, own: int | None) -> Candidate | None:

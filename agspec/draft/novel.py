@@ -18,7 +18,8 @@ from agspec.tokens import Tokens
 REMEMBERED = 4
 """Earlier prompts of a session kept for the common prefix: sub-agents take turns."""
 CHUNK_BITS = 6
-"""A chunk is 2**CHUNK_BITS tokens long in the mean."""
+"""A chunk ends at one in 2**CHUNK_BITS places, but holds at least SHORTEST_CHUNK tokens."""
+SHORTEST_CHUNK = 16
 MASK64 = (1 << 64) - 1
 
 
@@ -27,17 +28,18 @@ def _chunks(tokens, ends, hashes):
     """Fill ``ends`` and ``hashes`` (FNV-1a over the ids) of the chunks of ``tokens``; how many."""
     n = 0
     whole = np.uint64(14695981039346656037)
-    window = np.uint32(0)
+    window = np.uint32(0xFFFFFFFF)
+    start = 0
     for i in range(tokens.size):
         whole = (whole ^ np.uint64(tokens[i])) * np.uint64(1099511628211)
         window = np.uint32((window << np.uint32(8)) ^ np.uint32((tokens[i] * 0x9E3779B1) & 0xFFFFFFFF) >> np.uint32(7))
         last = i == tokens.size - 1
-        if last or (window & np.uint32((1 << CHUNK_BITS) - 1)) == 0:
+        if last or (window >> np.uint32(32 - CHUNK_BITS) == 0 and i - start >= SHORTEST_CHUNK - 1):
             ends[n] = i + 1
             hashes[n] = whole
             n += 1
             whole = np.uint64(14695981039346656037)
-            window = np.uint32(0)
+            start = i + 1
     return n
 
 

@@ -10,6 +10,7 @@ from agspec.draft.controller import Controller
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
 from agspec.draft.novel import Novelty
 from agspec.draft.odds import Odds
+from agspec.draft.pace import Pace
 from agspec.tokens import EMPTY, Tokens
 
 StoreName = Literal["session", "workspace", "shared", "corpus"]
@@ -62,6 +63,7 @@ class Tenant:
 
     workspace: Store
     shared: Store
+    pace: Pace
     files: set[object] = field(default_factory=set)
     odds: Odds = field(default_factory=Odds)
 

@@ -51,10 +51,10 @@ class SuffixTreeLookup:
 
     def extend(self, document: int, tokens: Tokens) -> None:
         """See ``Lookup``."""
-        if not tokens.size or document not in self._sizes:
+        if not tokens.size:
             return
         self._tree.extend_ndarray(document, tokens)
-        self._sizes[document] += int(tokens.size)
+        self._sizes[document] = self._sizes.get(document, 0) + int(tokens.size)
         self._unmeasured += int(tokens.size)
         if self._unmeasured >= MEASURE_EVERY:
             self._unmeasured = 0

@@ -111,7 +111,9 @@ def _drafted_phase(job: Job, tenants: Tenants, methods: Sequence[str]) -> list[t
                 llm.collective_rpc("agspec_switch", args=(method,))
                 run = _one(llm, tenants, batch, agspec=method.startswith("agspec"), full=job.full_history)
                 if method.startswith("agspec"):
-                    run.by_source = llm.collective_rpc("agspec_stats")[0]["by_source"]
+                    stats = llm.collective_rpc("agspec_stats")[0]
+                    for key in ("by_source", "accepted_at", "drafted_at"):
+                        setattr(run, key, stats[key])
                 runs.append((method, batch, run))
     return runs
 
@@ -154,6 +156,8 @@ def _row(method: str, batch: int, runs: dict[tuple[str, int], list[Run]]) -> dic
         "num_accepted_tokens": last.num_accepted_tokens,
         "mean_acceptance_length": last.num_tokens / last.num_steps if last.num_steps else 0.0,
         "by_source": last.by_source,
+        "accepted_at": last.accepted_at,
+        "drafted_at": last.drafted_at,
         "tape_followed": all(run.tape_followed for run in mine),
         "repeats": len(mine),
     }

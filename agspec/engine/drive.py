@@ -34,7 +34,8 @@ class Run:
     num_drafts: int = 0
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
-    accepted_per_pos: list[int] = field(default_factory=list)
+    accepted_at: list[int] = field(default_factory=list)
+    drafted_at: list[int] = field(default_factory=list)
     by_source: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property

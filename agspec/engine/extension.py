@@ -54,6 +54,8 @@ class Extension:
             "num_accepted_tokens": counts.num_accepted_tokens,
             "by_source": {k: dict(v) for k, v in counts.by_source.items()},
             "by_role": {k: dict(v) for k, v in counts.by_role.items()},
+            "accepted_at": counts.positions(counts.accepted_at),
+            "drafted_at": counts.positions(counts.drafted_at),
             "num_lookups": dict(counts.num_lookups),
             "num_hits": dict(counts.num_hits),
             "errors": dict(proposer.errors),

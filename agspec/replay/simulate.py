@@ -2,7 +2,8 @@
 
 The first token of a call comes from the prefill, so it is a step without a draft. Each further step verifies what
 the method drafted after the step before, accepts the longest right prefix and adds one token, as vLLM does. The
-end-of-turn token is part of the output, and the method drafts once more after it, as the engine lets it.
+end-of-turn token is part of the output; whatever a method drafts after it meets more of the same, as on the engine's
+forced tapes, and the method drafts once more when the call is over, as the engine lets it.
 """
 
 from __future__ import annotations
@@ -76,20 +77,35 @@ class Tally:
         }
 
 
-def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log: list[Tokens] | None = None) -> Tally:
-    """Run ``method`` over ``calls``; ``log`` gets each draft that was verified."""
+def replay(
+    method: Method,
+    calls: Iterable[PlannedCall],
+    *,
+    max_draft: int,
+    context_limit: int | None = None,
+    log: list[Tokens] | None = None,
+) -> Tally:
+    """Run ``method`` over ``calls``; drafts stay within ``context_limit`` tokens, ``log`` gets each of them."""
     tally = Tally()
+
+    def draft_after(end: int) -> Tokens:
+        room = max_draft if context_limit is None else min(max_draft, context_limit - end - 1)
+        draft = method.draft(sequence[:end], num_new, room)
+        if log is not None and draft.size:
+            log.append(draft)
+        return draft
+
     for number, call in enumerate(calls):
         role = tally.by_role.setdefault(call.role, Counter())
         before = Counter(vars(tally))
-        sequence = np.concatenate((call.prompt, call.tape))
-        end, total = int(call.prompt.size) + 1, int(sequence.size)
+        sequence = np.concatenate((call.prompt, call.tape, np.repeat(call.tape[-1:], max_draft + 1)))
+        end, total = int(call.prompt.size) + 1, int(call.prompt.size + call.tape.size)
         method.start(str(number), call)
         tally.num_steps += 1
         num_new = 1
         while end < total:
             started = time.perf_counter()
-            draft = method.draft(sequence[:end], num_new, max_draft)
+            draft = draft_after(end)
             tally.propose_us.append((time.perf_counter() - started) * 1e6)
             n = int(draft.size)
             if n:
@@ -99,14 +115,12 @@ def replay(method: Method, calls: Iterable[PlannedCall], *, max_draft: int, log:
                 tally.num_accepted_tokens += accepted
                 tally.drafted_at.update(range(n))
                 tally.accepted_at.update(range(accepted))
-                if log is not None:
-                    log.append(draft)
             else:
                 accepted = 0
-            num_new = min(accepted + 1, total - end)
+            num_new = accepted + 1
             end += num_new
             tally.num_steps += 1
-        method.draft(sequence, num_new, max_draft)
+        draft_after(end)
         method.finish()
         tally.num_tokens += int(call.tape.size)
         for key in ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens"):

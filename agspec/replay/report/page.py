@@ -101,7 +101,7 @@ def _figure(chart: Chart, name: str) -> str:
     )
 
 
-def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], num_text: int) -> str:
+def _table(name: str, heads: Sequence[str], rows: Sequence[Sequence[str]], num_text: int) -> str:
     """The first ``num_text`` columns hold text."""
     style = [' class="text"' if i < num_text else "" for i in range(len(heads))]
     head = "".join(f'<th scope="col"{style[i]}>{escape(word)}</th>' for i, word in enumerate(heads))
@@ -109,8 +109,8 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], nu
         "<tr>" + "".join(f"<td{style[i]}>{escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>" for row in rows
     )
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}, data"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}, data"><table>'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
 
 

@@ -14,7 +14,7 @@ STYLE = """
     --page: #12161b; --ink: #e8ebee; --soft: #a9b2bc; --line: #3a424c; --track: #232a32; --warn: #ffab7a;
     --ours: #62aef7; --base: #87919c;
     --store0: #62aef7; --store0-ink: #0b1016; --store1: #f5bd57; --store1-ink: #0b1016;
-    --store2: #2c8a70; --store2-ink: #ffffff; --store3: #d48abb; --store3-ink: #0b1016;
+    --store2: #25785f; --store2-ink: #ffffff; --store3: #d48abb; --store3-ink: #0b1016;
     --store4: #6b7580; --store4-ink: #ffffff;
   }
 }
@@ -33,7 +33,8 @@ p { margin: 4px 0 8px; }
 .warn { color: var(--warn); font-weight: 600; }
 figure { margin: 24px 0 0; padding: 16px 0 0; border-top: 1px solid var(--line); }
 figcaption { margin-bottom: 12px; max-width: 72ch; }
-.panels { display: grid; align-items: end; gap: 20px 40px; grid-template-columns: repeat(auto-fit, minmax(min(280px, 100%), 1fr)); }
+.panels { display: grid; align-items: end; gap: 20px 40px;
+  grid-template-columns: repeat(auto-fit, minmax(min(280px, 100%), 1fr)); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 0 0 8px; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: 6px; }
 .legend svg { flex: none; }
@@ -60,12 +61,12 @@ details { margin-top: 8px; }
 summary { cursor: pointer; padding: 4px 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; margin: 4px 0 8px; overflow-wrap: normal; }
-caption { text-align: left; color: var(--soft); padding: 4px 0; }
 th, td { padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
   font-variant-numeric: tabular-nums; }
 th { font-weight: 600; }
+td { white-space: nowrap; }
 .text, .facts th, .facts td { text-align: left; }
 .facts th { font-weight: 400; color: var(--soft); white-space: nowrap; }
-.facts td { overflow-wrap: anywhere; }
+.facts td { overflow-wrap: anywhere; white-space: normal; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 """.strip()

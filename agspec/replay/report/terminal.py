@@ -14,7 +14,7 @@ WIDTH = 120
 """Most columns of the terminal that a table takes."""
 NAME_WIDTH = 20
 """Most that a trace's or method's name takes before it wraps."""
-HEAD_WIDTH = 8
+HEAD_WIDTH = 5
 """Where the head of a column breaks, after a word."""
 
 
@@ -25,7 +25,7 @@ def table(result: Row) -> Table:
     """
     kind, rows = kind_of(result), rows_of(result)
     shown = columns(kind, rows, page=False)
-    body = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="bold")
+    body = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
     for column in shown:
         head = fill(column.head, HEAD_WIDTH, break_long_words=False)
         body.add_column(head, justify="left" if column.text else "right", overflow="fold", max_width=NAME_WIDTH)
@@ -44,6 +44,7 @@ def table(result: Row) -> Table:
         absent.add_column(overflow="fold")
         for method, reason in missing.items():
             absent.add_row(Text(method), Text(f"not measured: {reason}"))
+        whole.add_row("")
         whole.add_row(absent)
     return whole
 

@@ -1,0 +1,142 @@
+"""What the engine tests run in an engine's own process; plain data in, plain data out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agspec.engine.launcher import PROPOSER, SWITCH, make_llm
+from agspec.engine.verify import PROMPTS
+from agspec.settings import Settings
+
+CEILING = 1024
+"""max_model_len of the free-running engines: low, so that a repetitive prompt reaches it mid-draft."""
+TEXTS = [f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n" for prompt in PROMPTS]
+COUNTING = "<|im_start|>user\nSay one of: red, green, blue.<|im_end|>\n<|im_start|>assistant\nI say the colour"
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "sizes": {"type": "array", "items": {"type": "integer"},
+                   "minItems": 8, "maxItems": 8}},
+    "required": ["name", "sizes"],
+    "additionalProperties": False,
+}  # fmt: skip
+
+
+def _generate(llm: Any, texts: list[str], **params: Any) -> list[Any]:
+    from vllm import SamplingParams
+
+    outputs = llm.generate(texts, SamplingParams(**{"temperature": 0.0, **params}), use_tqdm=False)
+    return list(outputs)
+
+
+def _tokens(outputs: list[Any]) -> list[list[int]]:
+    return [list(choice.token_ids) for output in outputs for choice in output.outputs]
+
+
+def _gaps(output: Any) -> list[float]:
+    gaps = []
+    for position in output.outputs[0].logprobs or []:
+        best = sorted((entry.logprob for entry in position.values()), reverse=True)[:2]
+        gaps.append(float(best[0] - best[1]))
+    return gaps
+
+
+def free_running(drafted: bool) -> dict[str, Any]:
+    """Greedy and sampled generation of every kind the tests compare, with or without agspec, in float32."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    llm = make_llm(
+        "embedded", settings=Settings(), proposer=PROPOSER if drafted else None, dtype="float32",
+        max_model_len=CEILING, max_num_seqs=4,
+    )  # fmt: skip
+    out: dict[str, Any] = {}
+    logprobs = None if drafted else 2
+    singles = [_generate(llm, [text], max_tokens=300, ignore_eos=True, logprobs=logprobs)[0] for text in TEXTS]
+    out["one"], out["gaps"] = _tokens(singles), [_gaps(single) for single in singles]
+    out["four"] = _tokens(_generate(llm, TEXTS, max_tokens=300, ignore_eos=True))
+    stopped = _generate(llm, TEXTS, max_tokens=200, stop=["return", "\n\n", "item 9"])
+    out["stop"] = [(o.outputs[0].text, o.outputs[0].finish_reason, o.outputs[0].stop_reason) for o in stopped]
+    repeated = "<|im_start|>user\n" + "alpha beta gamma delta\n" * 180 + "<|im_end|>\n<|im_start|>assistant\nalpha beta"
+    ceiling = _generate(llm, [repeated, TEXTS[2]], max_tokens=2000, ignore_eos=True)
+    out["ceiling"] = _tokens(ceiling)
+    out["ceiling_reasons"] = [o.outputs[0].finish_reason for o in ceiling]
+    out["ceiling_lengths"] = [len(o.prompt_token_ids) + len(o.outputs[0].token_ids) for o in ceiling]
+    schema = StructuredOutputsParams(json=SCHEMA)
+    out["json"] = [o.outputs[0].text for o in _generate(llm, TEXTS[:2], max_tokens=200, structured_outputs=schema)]
+    out["two"] = _tokens(_generate(llm, TEXTS[:3], max_tokens=120, n=2, ignore_eos=True))
+    sampled = [
+        _generate(llm, [COUNTING] * 40, max_tokens=4, temperature=1.0, top_k=6, seed=seed, ignore_eos=True)
+        for seed in range(30)
+    ]
+    out["sampled"] = [tokens for group in sampled for tokens in _tokens(group)]
+    if drafted:
+        out["stats"] = llm.collective_rpc("agspec_stats")[0]
+    return out
+
+
+def contract() -> dict[str, Any]:
+    """An engine whose drafter misbehaves in every way that kills vLLM; what was generated, and the errors counted."""
+    import numpy as np
+
+    from agspec.draft.drafter import Draft
+
+    llm = make_llm(
+        "embedded", settings=Settings(max_draft=8), proposer=PROPOSER, dtype="float32", max_model_len=512,
+        max_num_seqs=2,
+    )  # fmt: skip
+    proposer = llm.llm_engine.model_executor.driver_worker.model_runner.drafter
+    out: dict[str, Any] = {}
+    want = _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True))
+
+    def with_draft(tokens: Any) -> Any:
+        return lambda row: Draft(tokens, "session", 1, 1.0, "other")
+
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("a store that raises")
+
+    ways = {
+        "a draft longer than asked for": ("draft", with_draft(np.arange(300, dtype=np.int32))),
+        "an id outside the vocabulary": ("draft", with_draft(np.asarray([1, 49152], np.int32))),
+        "a negative id": ("draft", with_draft(np.asarray([-1, 5], np.int32))),
+        "a list where an array belongs": ("draft", lambda row: [1, 2]),
+        "draft raises": ("draft", broken),
+        "observe raises": ("observe", broken),
+        "start raises": ("start", broken),
+        "finish raises": ("finish", broken),
+    }
+    for name, (attribute, function) in ways.items():
+        proposer.reset()
+        proposer.errors.clear()
+        setattr(proposer.drafter, attribute, function)
+        got = _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True))
+        out[name] = {"same": got == want, "errors": dict(proposer.errors)}
+    proposer.reset()
+    proposer.errors.clear()
+    proposer.drafter.intake.step = broken
+    out["intake raises"] = {
+        "same": _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True)) == want,
+        "errors": dict(proposer.errors),
+    }
+    proposer.reset()
+    runner, proposer.runner = proposer.runner, None
+    out["not attached"] = {"same": _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True)) == want}
+    proposer.runner = runner
+    return out
+
+
+def taped(tenants: Any, settings: Settings, max_model_len: int) -> dict[str, Any]:
+    """Planned sessions along their tapes with agspec; the drafts it made, and the run's own counts."""
+    from agspec.engine import tape
+    from agspec.engine.drive import drive
+
+    tape.install()
+    llm = make_llm("embedded", settings=settings, proposer=SWITCH, max_model_len=max_model_len, max_num_seqs=2)
+    out = {}
+    for method in ("agspec", "none", "suffix"):
+        llm.collective_rpc("agspec_switch", args=(method,))
+        llm.reset_prefix_cache()
+        run = drive(llm, tenants[0][1], batch=1, tenant="", agspec=method == "agspec")
+        stats = llm.collective_rpc("agspec_stats")[0]
+        out[method] = {"run": run, "drafts": [tokens for _, tokens in stats["drafts"]], "errors": stats["errors"]}
+    llm.collective_rpc("agspec_switch", args=("agspec",))
+    out["two rows"] = {"run": drive(llm, tenants[0][1], batch=2, tenant="", agspec=True)}
+    return out

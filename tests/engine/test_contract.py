@@ -1,0 +1,34 @@
+"""Nothing the drafter does takes vLLM down: each line of the contract that kills an engine, on a real one."""
+
+import pytest
+
+from agspec.engine.phase import run_phase
+from tests.engine import jobs
+
+pytestmark = pytest.mark.engine
+
+COUNTED = {
+    "an id outside the vocabulary": "draft",
+    "a negative id": "draft",
+    "a list where an array belongs": "draft",
+    "draft raises": "draft",
+    "observe raises": "observe",
+    "start raises": "row",
+    "finish raises": "finish",
+    "intake raises": "intake",
+}
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return run_phase(jobs.contract)
+
+
+@pytest.mark.parametrize("way", [*COUNTED, "a draft longer than asked for", "not attached"])
+def test_engine_lives_and_output_stays(outcome, way):
+    assert outcome[way]["same"]
+
+
+@pytest.mark.parametrize(("way", "kind"), COUNTED.items())
+def test_errors_are_counted(outcome, way, kind):
+    assert outcome[way]["errors"][kind] >= 1

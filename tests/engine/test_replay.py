@@ -1,0 +1,69 @@
+"""Replays on a real engine: tapes are followed, and the drafts are those the simulator makes."""
+
+import pytest
+
+from agspec.engine.drive import by_session
+from agspec.engine.phase import run_phase
+from agspec.replay.methods import Agspec, Suffix
+from agspec.replay.plan import Planner
+from agspec.replay.simulate import replay
+from agspec.replay.trace import read_trace
+from agspec.resources import data_dir
+from agspec.settings import Settings
+from agspec.tokens import load_tokenizer
+from tests.engine import jobs
+
+pytestmark = pytest.mark.engine
+
+MAX_MODEL_LEN = 4096
+SETTINGS = Settings(cost_ratio=0.07, log_drafts=True, max_draft=24, strict=True)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer("embedded")
+
+
+@pytest.fixture(scope="module")
+def calls(tokenizer):
+    """Two shipped sessions, five calls each; the longer prompts are cut to the window."""
+    planner = Planner(tokenizer, "json", max_tokens=120, context_limit=MAX_MODEL_LEN - 1)
+    sessions = by_session(planner.calls(read_trace(data_dir("replays") / "mini-swe-agent-own.jsonl.gz")), max_calls=5)
+    return [call for session in sessions for call in session]
+
+
+@pytest.fixture(scope="module")
+def engine(calls):
+    return run_phase(jobs.taped, [("", by_session(calls))], SETTINGS, MAX_MODEL_LEN)
+
+
+@pytest.mark.parametrize("method", ["none", "suffix", "agspec", "two rows"])
+def test_tapes_are_followed(engine, calls, method):
+    run = engine[method]["run"]
+    assert run.tape_followed
+    assert run.num_tokens == sum(int(call.tape.size) for call in calls)
+
+
+def test_drafts_equal_the_simulators_token_for_token(engine, calls, tokenizer):
+    method = Agspec(SETTINGS, tokenizer)
+    log = []
+    tally = replay(method, calls, max_draft=24, context_limit=MAX_MODEL_LEN, log=log)
+    made = [draft.tolist() for draft in log]
+    assert len(made) > 100
+    assert engine["agspec"]["drafts"] == made
+    assert engine["agspec"]["errors"] == {}
+    run = engine["agspec"]["run"]
+    assert (run.num_steps, run.num_drafts) == (tally.num_steps, tally.num_drafts)
+    assert (run.num_draft_tokens, run.num_accepted_tokens) == (tally.num_draft_tokens, tally.num_accepted_tokens)
+
+
+def test_suffix_baseline_equals_vllms_own(engine, calls):
+    tally = replay(Suffix(SETTINGS), calls, max_draft=24, context_limit=MAX_MODEL_LEN)
+    run = engine["suffix"]["run"]
+    assert (run.num_steps, run.num_draft_tokens) == (tally.num_steps, tally.num_draft_tokens)
+
+
+def test_without_drafts_every_token_is_a_step(engine):
+    run = engine["none"]["run"]
+    assert run.num_steps == run.num_tokens
+    assert run.num_drafts == 0

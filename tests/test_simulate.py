@@ -1,0 +1,253 @@
+"""Replay: counts by hand, accounting, and the baselines against the code they stand for."""
+
+from __future__ import annotations
+
+import copy
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agspec.replay.methods import METHODS, Ngram, Sam
+from agspec.replay.plan import OpenFile, PlannedCall
+from agspec.replay.simulate import Tally, replay, simulate
+from agspec.replay.trace import Call, Message, Output, Trace
+from agspec.settings import Settings
+from agspec.tokens import Tokenizer, Tokens, as_tokens
+
+END = 99
+needs_arctic = pytest.mark.skipif(find_spec("arctic_inference") is None, reason="arctic-inference is not installed")
+needs_vllm = pytest.mark.skipif(find_spec("vllm") is None, reason="vllm is not installed")
+EVERY = [
+    pytest.param(name, marks=needs_arctic) if name in ("suffix", "agspec-suffix") else name for name in sorted(METHODS)
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    """Words 0 to 98, and the end of a turn."""
+    model = tokenizers.models.WordLevel({str(i): i for i in range(END)}, unk_token="0")
+    backend = tokenizers.Tokenizer(model)
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    backend.add_special_tokens(["<|im_end|>"])
+    spec = {"added_tokens": [{"id": END, "content": "<|im_end|>", "special": True}], "model": {}}
+    return Tokenizer("words", backend, spec)
+
+
+def call(prompt: Any, tape: Any, *, session: str = "s", role: Any = "coder", files: Any = ()) -> PlannedCall:
+    return PlannedCall(session, role, "generic", as_tokens(prompt), as_tokens(tape), tuple(files))
+
+
+BY_HAND = [
+    call(range(1, 13), [20, 3, 4, 5, 6, 7, 8, 9, 50, END]),
+    call([1, 2, 1, 2, 1], [2, 1, 2, END], role="chat"),
+    call([5, 6, END, 7], [5, 6, END]),
+]
+COUNTS = {
+    # steps of each call, drafts, drafted tokens, accepted tokens, what was drafted (the last one after a call's end)
+    "none": ((10, 4, 3), 0, 0, 0, []),
+    "ngram": ((5, 2, 3), 3, 11, 8, [[5, 6, 7, 8, 9], [1, 2], [END, 7, 5, 6], [7, 5, 6, END]]),
+    "sam": ((4, 2, 2), 3, 17, 10, [[*range(4, 13), 20, 3], [1, 2], [6, END, 7, 5], [7, 5, 6, END]]),
+}
+
+
+@pytest.mark.parametrize("method", sorted(COUNTS))
+def test_counts_by_hand(method: str, tokenizer: Tokenizer) -> None:
+    steps, drafts, drafted, accepted, logged = COUNTS[method]
+    log: list[Tokens] = []
+    tally = replay(METHODS[method](Settings(), tokenizer), BY_HAND, max_draft=48, log=log)
+    assert [draft.tolist() for draft in log] == logged
+    assert (tally.num_tokens, tally.num_steps) == (17, sum(steps))
+    assert (tally.num_drafts, tally.num_draft_tokens, tally.num_accepted_tokens) == (drafts, drafted, accepted)
+    assert tally.mean_acceptance_length == 17 / sum(steps)
+    assert tally.by_role["chat"]["num_steps"] == steps[1]
+    assert tally.by_role["coder"]["num_steps"] == steps[0] + steps[2]
+    assert tally.by_role["coder"]["num_tokens"] == 13
+
+
+def test_longest_draft_is_kept(tokenizer: Tokenizer) -> None:
+    log: list[Tokens] = []
+    replay(METHODS["sam"](Settings(), tokenizer), BY_HAND, max_draft=3, log=log)
+    assert max(draft.size for draft in log) == 3
+    log.clear()
+    replay(METHODS["sam"](Settings(sam_length=2), tokenizer), BY_HAND, max_draft=48, log=log)
+    assert max(draft.size for draft in log) == 2
+
+
+def test_speedup() -> None:
+    tally = Tally(num_steps=4, num_tokens=10, num_draft_tokens=11)
+    assert tally.speedup(0.1) == pytest.approx(10 * 1.1 / (4 * 1.1 + 0.1 * 11)) == pytest.approx(2.0)
+    assert tally.speedup(0.0) == tally.mean_acceptance_length == 2.5
+    assert Tally(num_steps=7, num_tokens=7).speedup(0.3) == pytest.approx(1.0)
+    assert Tally().speedup(0.1) == 0.0
+
+
+def test_drafts_stay_within_the_context_limit(tokenizer: Tokenizer) -> None:
+    log: list[Tokens] = []
+    replay(METHODS["sam"](Settings(), tokenizer), BY_HAND[:1], max_draft=48, context_limit=20, log=log)
+    assert [draft.size for draft in log] == [20 - 14 - 1], "14 tokens are there, and the sampled one needs its place"
+
+
+def random_calls(seed: int, n: int = 12) -> list[PlannedCall]:
+    """Calls that resend their history, open files and repeat themselves."""
+    rng = np.random.default_rng(seed)
+    files = [OpenFile((f"f{i}", i), (rng.integers(0, 98, 80).astype(np.int32),)) for i in range(3)]
+    history: dict[str, Tokens] = {}
+    calls = []
+    for i in range(n):
+        session = f"s{i % 3}"
+        file = files[int(rng.integers(3))]
+        at = int(rng.integers(40))
+        before = history.get(session, as_tokens([i]))
+        prompt = np.concatenate((before, rng.integers(0, 98, 30), file.forms[0] if i % 2 else as_tokens([])))
+        answer = np.concatenate((rng.integers(0, 98, 5), file.forms[0][at : at + 40], before[-20:], [END]))
+        role = "coder" if i % 4 else "chat"
+        calls.append(call(prompt.astype(np.int32), answer.astype(np.int32), session=session, role=role, files=[file]))
+        history[session] = np.concatenate((calls[-1].prompt, calls[-1].tape))
+    return calls
+
+
+@pytest.mark.parametrize("method", EVERY)
+def test_accounting(method: str, tokenizer: Tokenizer) -> None:
+    calls = random_calls(3)
+    log: list[Tokens] = []
+    made = METHODS[method](Settings(cost_ratio=0.03), tokenizer)
+    tally = replay(made, calls, max_draft=48, log=log)
+    assert tally.num_tokens == sum(c.tape.size for c in calls)
+    ended_inside_a_draft = tally.num_steps + tally.num_accepted_tokens - tally.num_tokens
+    assert 0 <= ended_inside_a_draft <= len(calls)
+    assert tally.num_drafts <= len(log) <= tally.num_drafts + len(calls), "each call drafts once more after its end"
+    assert tally.num_draft_tokens == tally.drafted_at.total() <= sum(draft.size for draft in log)
+    assert tally.num_accepted_tokens == tally.accepted_at.total()
+    assert len(tally.propose_us) == tally.num_steps - len(calls)
+    for key in ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens"):
+        assert sum(row[key] for row in tally.by_role.values()) == getattr(tally, key)
+    if made.counts is not None:
+        assert ended_inside_a_draft == 0, "the end of a turn is barred"
+        assert sum(row["num_accepted_tokens"] for row in tally.by_source.values()) == tally.num_accepted_tokens
+        assert made.counts.num_accepted_tokens == tally.num_accepted_tokens
+    if method != "none":
+        assert tally.num_accepted_tokens > 0.2 * tally.num_tokens
+
+
+@pytest.mark.parametrize("method", EVERY)
+def test_same_run_twice(method: str, tokenizer: Tokenizer) -> None:
+    tallies = []
+    for _ in range(2):
+        tally = replay(METHODS[method](Settings(cost_ratio=0.03), tokenizer), random_calls(4), max_draft=48)
+        tallies.append({**vars(copy.copy(tally)), "propose_us": None})
+    assert tallies[0] == tallies[1]
+
+
+def test_simulate_makes_a_row_for_each_trace_method_and_ratio(tokenizer: Tokenizer) -> None:
+    words = " ".join(str(i % 90) for i in range(200))
+    calls = tuple(
+        Call(session="s", messages=(Message(role="user", content=words),), output=Output(content=words[20:200]))
+        for _ in range(3)
+    )
+    traces = [Trace(name=name, kind="test", calls=calls) for name in ("one", "two")]
+    options: Any = {"tokenizer": tokenizer, "tool_wire": "json", "cost_ratios": [0.03, 0.27], "settings": Settings()}
+    result = simulate(traces, methods=["none", "sam", "agspec"], **options)
+    keys = [(row["trace"], row["method"], row["cost_ratio"]) for row in result["rows"]]
+    assert keys == [(t, m, r) for t in ("one", "two") for m in ("none", "sam", "agspec") for r in (0.03, 0.27)]
+    assert result["missing"] == {}
+    assert result["settings"]["tokenizer"] == "words"
+    for row in result["rows"]:
+        r, steps = row["cost_ratio"], row["num_steps"]
+        cost = steps * (1 + r) + r * row["num_draft_tokens"]
+        assert row["speedup"] == pytest.approx(row["num_tokens"] * (1 + r) / cost, rel=1e-3)
+        assert row["mean_acceptance_length"] == pytest.approx(row["num_tokens"] / steps, rel=1e-3)
+    again = simulate(traces, methods=["none", "sam", "agspec"], **options)
+    for first, second in zip(result["rows"], again["rows"], strict=True):
+        assert {**first, "propose_us": 0} == {**second, "propose_us": 0}
+    one, two = ([row for row in result["rows"] if row["trace"] == name] for name in ("one", "two"))
+    for first, second in zip(one, two, strict=True):
+        assert {**first, "trace": "", "propose_us": 0} == {**second, "trace": "", "propose_us": 0}, "each starts cold"
+
+
+# --- the baselines are what they say -----------------------------------------------------------------------------
+
+SEQUENCES = st.tuples(
+    st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(1, 4), st.integers(0, 4), st.integers(1, 7)
+)
+
+
+@needs_vllm
+def test_ngram_is_vllms_own_kernel() -> None:
+    from vllm.v1.spec_decode.ngram_proposer import _find_longest_matched_ngram_and_propose_tokens as kernel
+
+    @settings(max_examples=400, deadline=None)
+    @given(SEQUENCES)
+    def case(drawn: tuple[list[int], int, int, int]) -> None:
+        values, shortest, more, length = drawn
+        sequence = as_tokens(values)
+        method = Ngram(Settings(ngram_min=shortest, ngram_max=shortest + more, ngram_length=length))
+        for end in range(1, sequence.size + 1):
+            want = kernel(sequence[:end], shortest, shortest + more, 10_000, length)
+            assert method.draft(sequence[:end], 1, 48).tolist() == want.tolist()
+
+    case()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=60))
+def test_sam_is_the_longest_and_latest_match(values: list[int]) -> None:
+    sequence, prompt = as_tokens(values), len(values) // 2
+    method = Sam(Settings(sam_length=5))
+    method.start("", call(values[:prompt], values[prompt:]))
+    for end in range(prompt + 1, len(values) + 1):
+        want: list[int] = []
+        for n in range(end - 1, 0, -1):
+            ends = [i for i in range(n, end) if values[i - n : i] == values[end - n : end]]
+            if ends:
+                want = values[ends[-1] : min(end, ends[-1] + 5)]
+                break
+        assert method.draft(sequence[:end], 1, 48).tolist() == want
+
+
+@pytest.mark.parametrize("vocabulary", [50, 50_000])
+def test_sam_in_a_prompt_longer_than_one_segment(vocabulary: int) -> None:
+    """Positions are those of the whole sequence, wherever the text lies."""
+    rng = np.random.default_rng(vocabulary)
+    prompt = rng.integers(0, vocabulary, 150_000).astype(np.int32)
+    places = (1000, 60_000, 66_000, 100_000, 149_000)
+    for place in places:
+        method = Sam(Settings())
+        method.start("", call(prompt, []))
+        sequence = np.concatenate((prompt, prompt[place : place + 20]))
+        assert method.draft(sequence, 20, 48).tolist() == prompt[place + 20 : place + 60].tolist()
+
+
+@needs_arctic
+def test_suffix_is_the_cache_as_vllm_drives_it(tokenizer: Tokenizer) -> None:
+    """vLLM 0.32, v1/spec_decode/suffix_decoding.py: start, add what was sampled, speculate on the last 24 tokens."""
+    from arctic_inference.suffix_decoding import SuffixDecodingCache
+
+    calls = random_calls(5)
+    log: list[Tokens] = []
+    replay(METHODS["suffix"](Settings(), tokenizer), calls, max_draft=48, log=log)
+    cache, direct = SuffixDecodingCache(max_tree_depth=24, max_cached_requests=10_000), []
+    for number, planned in enumerate(calls):
+        tape, end, new = planned.tape.tolist(), 0, 1
+        cache.start_request(number, planned.prompt)
+        while True:
+            sampled = tape[end : end + new]
+            end += len(sampled)
+            cache.add_active_response(number, sampled)
+            pattern = np.concatenate((planned.prompt, planned.tape[:end]))[-24:]
+            draft = cache.speculate(number, pattern, max_spec_tokens=24, max_spec_factor=1.0, min_token_prob=0.1)
+            if draft.token_ids:
+                direct.append(draft.token_ids)
+            if end == len(tape):
+                break
+            right = 0
+            while right < len(draft.token_ids) and tape[end + right : end + right + 1] == [draft.token_ids[right]]:
+                right += 1
+            new = right + 1
+        cache.stop_request(number)
+    assert [draft.tolist() for draft in log] == direct
+    assert len(direct) > 50
