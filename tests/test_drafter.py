@@ -1,4 +1,4 @@
-"""The decision: lifetimes, tenants, intake, caps, counts, odds, and that whatever is drafted is legal."""
+"""The decision: what may be drafted, how far, and how it is counted; whatever is drafted is legal."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agspec.draft.caps import MAX_DRAFT, CapTable, Limits
-from agspec.draft.controller import LONGEST_REST, REST, WINDOW, Controller
+from agspec.draft.controller import WINDOW
 from agspec.draft.drafter import Draft, Drafter, Row
-from agspec.draft.lookup import Candidate, SamLookup
-from agspec.draft.odds import Odds
+from agspec.draft.lookup import SamLookup
 from agspec.draft.store import Budgets
 from agspec.tokens import EMPTY, Tokens, as_tokens
 
 VOCABULARY = 1000
 OPEN = CapTable(Limits(floor=0.02))
+DARING = CapTable(Limits(floor=1e-9))
 
 
 def make(caps: CapTable = OPEN, *, barred: Sequence[int] = (), **options: Any) -> Drafter:
     budgets = options.pop("budgets", Budgets(tokens_per_step=100_000))
     return Drafter(
-        lookup=SamLookup, caps=caps, budgets=budgets, cost_ratio=0.03, barred=as_tokens(barred),
-        vocab_size=VOCABULARY, **options,
+        lookup=SamLookup,
+        caps=caps,
+        budgets=budgets,
+        cost_ratio=0.03,
+        barred=as_tokens(barred),
+        vocab_size=VOCABULARY,
+        **options,
     )
 
 
@@ -39,167 +42,14 @@ def text(start: int, n: int = 40) -> Tokens:
     return np.arange(start, start + n, dtype=np.int32)
 
 
-def say(drafter: Drafter, request: str, tokens: Tokens, **where: Any) -> None:
-    """A whole request that answers ``tokens``, one a step, on the prompt 0, 1."""
-    drafter.start(request, as_tokens([0, 1]), **where)
-    for i in range(tokens.size):
-        drafter.propose([Row(request, np.concatenate(([0, 1], tokens[: i + 1])).astype(np.int32)[-64:], 1, 48)])
-    drafter.finish(request)
-
-
-def knows(drafter: Drafter, context: Any, **where: Any) -> list[int]:
-    """What a new request that has just written ``context`` gets; it leaves no trace but its context."""
-    drafter.start("probe", as_tokens([0]), **where)
-    drafts = step(drafter, "probe", context, num_new=1)
-    drafter.finish("probe")
-    return drafts
-
-
-def informed(caps: CapTable = CapTable(Limits(floor=1e-9)), *, at: int = 100, size: int = 300, role: str = "other",
-             **options: Any) -> Drafter:  # fmt: skip
+def informed(
+    caps: CapTable = DARING, *, at: int = 100, size: int = 300, role: str = "other", **options: Any
+) -> Drafter:
     """With a request ``a`` in flight and a text so often in the workspace that it is sure how it goes on."""
     drafter = make(caps, **options)
     drafter.open_file("", "f", [text(at, size)] * 12)
     drafter.start("a", as_tokens([1, 1, 1]), session="s", role=role)
     return drafter
-
-
-# --- lifetimes ---------------------------------------------------------------------------------------------------
-
-
-def test_prompt_and_output_serve_the_session() -> None:
-    drafter = make()
-    drafter.start("a", text(100), session="s")
-    assert step(drafter, "a", [109, 110])[:3] == [111, 112, 113]
-    drafter.finish("a")
-    assert knows(drafter, [109, 110], session="s")[:3] == [111, 112, 113]
-    assert knows(drafter, [109, 110], session="other") == [], "prompts stay in their session"
-
-
-def test_a_closed_session_is_gone_but_its_outputs_are_shared() -> None:
-    drafter = make()
-    drafter.start("a", text(100), session="s")
-    step(drafter, "a", [500])
-    for i in range(1, 20):
-        step(drafter, "a", text(500, i + 1))
-    drafter.finish("a")
-    drafter.close_session("s")
-    assert knows(drafter, [109, 110], session="s") == []
-    assert knows(drafter, [504, 505], session="s")[:3] == [506, 507, 508]
-    drafter.close_session("never opened")
-
-
-def test_closing_drops_what_is_still_on_its_way() -> None:
-    drafter = make(budgets=Budgets(tokens_per_step=64))
-    drafter.remember("s", text(100, 500))
-    drafter.remember("t", text(700, 50))
-    drafter.close_session("s")
-    assert drafter.intake.num_waiting_tokens == 50
-
-
-def test_a_request_without_session_is_forgotten_but_for_its_output() -> None:
-    drafter = make()
-    drafter.start("a", text(100))
-    assert step(drafter, "a", [109, 110])[:2] == [111, 112]
-    for i in range(1, 9):
-        step(drafter, "a", text(500, i))
-    drafter.finish("a")
-    assert knows(drafter, [119, 120]) == []
-    assert knows(drafter, [502, 503])[:2] == [504, 505]
-
-
-def test_the_longest_unused_session_goes_first() -> None:
-    drafter = make(budgets=Budgets(tokens_per_step=100_000, sessions=3))
-    for i, name in enumerate("abc"):
-        drafter.remember(name, text(100 * (i + 1)))
-    drafter.intake.step()
-    assert knows(drafter, [110, 111], session="a")[:1] == [112]
-    drafter.remember("d", text(500))
-    drafter.intake.step()
-    assert knows(drafter, [110, 111], session="a")[:1] == [112], "used after b and c"
-    assert knows(drafter, [510, 511], session="d")[:1] == [512]
-    assert knows(drafter, [210, 211], session="b") == []
-
-
-def test_the_longest_unused_tenant_goes_first() -> None:
-    drafter = make(budgets=Budgets(tokens_per_step=100_000, tenants=2))
-    for i, tenant in enumerate("xyz"):
-        drafter.open_file(tenant, "f", [text(100 * (i + 1))])
-        drafter.intake.step()
-    assert knows(drafter, [310, 311], tenant="z")[:1] == [312]
-    assert knows(drafter, [210, 211], tenant="y")[:1] == [212]
-    assert knows(drafter, [110, 111], tenant="x") == []
-
-
-def test_a_file_is_taken_in_once() -> None:
-    drafter = make()
-    drafter.open_file("", ("f", 1), [text(100), text(300)])
-    drafter.open_file("", ("f", 1), [text(100), text(300)])
-    assert drafter.intake.num_waiting_tokens == 80
-    assert knows(drafter, [110, 111]) != []
-    assert knows(drafter, [310, 311]) != []
-
-
-def test_stores_that_are_not_enabled_are_not_looked_up() -> None:
-    drafter = make(enabled=("shared",))
-    drafter.start("a", text(100), session="s")
-    assert step(drafter, "a", [109, 110]) == []
-    assert set(drafter.counts.num_lookups) <= {"shared"}
-
-
-# --- tenants -----------------------------------------------------------------------------------------------------
-
-EVENTS = st.lists(
-    st.tuples(st.sampled_from("AB"), st.sampled_from(["say", "read", "file", "ask", "close"]), st.integers(0, 8)),
-    min_size=4,
-    max_size=25,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(EVENTS)
-def test_tenants_never_leak(events: list[tuple[str, str, int]]) -> None:
-    """A's own tokens are 200 to 499, B's 500 to 799; both also write 0 to 9, so that contexts meet."""
-    drafter = make()
-    own = {"A": range(200, 500), "B": range(500, 800)}
-    for number, (tenant, what, at) in enumerate(events):
-        body = np.stack((np.full(30, at % 3), np.arange(30) + own[tenant].start + 30 * at), 1).reshape(-1)
-        tokens = body.astype(np.int32)
-        if what == "say":
-            say(drafter, f"r{number}", tokens[:12], tenant=tenant, session="s" if at % 2 else None)
-        elif what == "read":
-            drafter.remember("s", tokens, tenant=tenant)
-        elif what == "file":
-            drafter.open_file(tenant, at, [tokens])
-        elif what == "close":
-            drafter.close_session("s", tenant=tenant)
-        for asking in "AB":
-            for context in ([at % 3], tokens[:9].tolist(), [0, 1]):
-                other = own["B" if asking == "A" else "A"]
-                found = knows(drafter, context, tenant=asking, session="s")
-                assert not set(found) & (set(other) - set(context)), (asking, context)
-
-
-# --- intake ------------------------------------------------------------------------------------------------------
-
-
-def test_intake_keeps_order_and_pace() -> None:
-    drafter = make(budgets=Budgets(tokens_per_step=100))
-    drafter.open_file("", "f", [text(100, 150)])
-    drafter.open_file("", "g", [text(600, 120)])
-    assert drafter.intake.num_waiting_tokens == 270
-    assert knows(drafter, [300]) == []
-    assert drafter.intake.num_waiting_tokens == 171, "270 and the probe's prompt and output, less what is dropped"
-    assert knows(drafter, [110, 111])[:1] == [112]
-
-
-def test_intake_step_counts_what_went() -> None:
-    drafter = make(budgets=Budgets(tokens_per_step=100))
-    drafter.open_file("", "f", [text(100, 150), text(600, 120)])
-    moved = [drafter.intake.step() for _ in range(4)]
-    assert moved == [100, 100, 70, 0]
-    assert drafter.intake.num_waiting_tokens == 0
-    assert knows(drafter, [198, 199])[:2] == [200, 201], "a text taken in by two steps is one text"
 
 
 # --- what may be drafted -----------------------------------------------------------------------------------------
@@ -288,29 +138,6 @@ def test_counts_of_a_small_replay_by_hand() -> None:
     assert 0 < counts.num_hits["workspace"] <= counts.num_lookups["workspace"]
 
 
-# --- the controller ----------------------------------------------------------------------------------------------
-
-
-def test_controller_rests_when_nothing_is_accepted_and_comes_back() -> None:
-    controller = Controller()
-    waits: list[int] = []
-    for _ in range(WINDOW + 6):
-        rests = 0
-        while controller.step() == 0.0:
-            rests += 1
-        waits.append(rests)
-        controller.observe(drafted=4, accepted=0)
-    assert waits[: WINDOW] == [0] * WINDOW
-    assert waits[WINDOW:] == [REST, 2 * REST, 4 * REST, 8 * REST, LONGEST_REST, LONGEST_REST]
-    while controller.step() == 0.0:
-        pass
-    low = controller.multiplier
-    controller.observe(drafted=4, accepted=4)
-    assert controller.step() > low
-    controller.observe(drafted=4, accepted=0)
-    assert controller.step() > 0, "one accepted draft ends the resting"
-
-
 def test_drafter_stops_and_probes_again() -> None:
     drafter = make(CapTable(Limits(floor=1e-12)))
     drafter.start("a", np.tile(text(100, 60), 4), session="s")
@@ -319,38 +146,6 @@ def test_drafter_stops_and_probes_again() -> None:
     assert drafted[WINDOW:].count(True) < 12
     assert any(drafted[40:]), "it probes"
     assert drafter.counts.num_accepted_tokens == 0
-
-
-# --- odds --------------------------------------------------------------------------------------------------------
-
-
-def chances(odds: Odds, candidate: Candidate) -> list[float]:
-    return odds.judge(candidate, store=0, fared=0, before=7, floor=0.0).probs.tolist()
-
-
-def test_odds_learn_from_what_came() -> None:
-    candidate = Candidate(as_tokens([11, 12, 13]), np.array([0.8, 0.8, 0.8]), 6, as_tokens([2, 2, 2]))
-    for came, sign in (([11, 12, 13], 1), ([99], -1)):
-        odds, twin = Odds(), Odds()
-        before = chances(odds, candidate)
-        for _ in range(20):
-            for model in (odds, twin):
-                model.learn(candidate, as_tokens(came), store=0, fared=0, before=7)
-        after = chances(odds, candidate)
-        assert sign * (after[0] - before[0]) > 0.2 * (1 - before[0] if sign > 0 else before[0])
-        assert after == chances(twin, candidate)
-        assert all(0 < p < 1 for p in after)
-        short = odds.judge(candidate, store=0, fared=0, before=7, floor=after[0] * after[1] * 0.999)
-        assert short.tokens.tolist() == [11, 12]
-
-
-def test_odds_stop_at_the_first_wrong_token() -> None:
-    """What stands behind a wrong token was never put to the test."""
-    candidate = Candidate(as_tokens([11, 12, 13]), np.array([0.3, 0.6, 0.95]), 6, as_tokens([2, 2, 2]))
-    odds, one = Odds(), Odds()
-    odds.learn(candidate, as_tokens([99, 12, 13]), store=0, fared=0, before=7)
-    one.learn(candidate, as_tokens([99]), store=0, fared=0, before=7)
-    assert chances(odds, candidate) == chances(one, candidate)
 
 
 # --- ten thousand random calls -----------------------------------------------------------------------------------

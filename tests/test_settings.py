@@ -68,7 +68,10 @@ def test_unknown_key_lists_the_known(tmp_path: Path) -> None:
             "stores.1: Input should be 'session', 'workspace', 'shared' or 'corpus', got 'disk'",
         ),
         ("tokens_per_step = 63", "tokens_per_step: Input should be greater than or equal to 64, got 63"),
-        ("session_mib = 1.5", "session_mib: Input should be a valid integer, got a number with a fractional part, got 1.5"),
+        (
+            "session_mib = 1.5",
+            "session_mib: Input should be a valid integer, got a number with a fractional part, got 1.5",
+        ),
     ],
 )
 def test_wrong_values(text: str, line: str, tmp_path: Path) -> None:

@@ -48,25 +48,28 @@ BY_HAND = [
     call([5, 6, END, 7], [5, 6, END]),
 ]
 COUNTS = {
-    # steps of each call, drafts, drafted tokens, accepted tokens, what was drafted (the last one after a call's end)
-    "none": ((10, 4, 3), 0, 0, 0, []),
-    "ngram": ((5, 2, 3), 3, 11, 8, [[5, 6, 7, 8, 9], [1, 2], [END, 7, 5, 6], [7, 5, 6, END]]),
-    "sam": ((4, 2, 2), 3, 17, 10, [[*range(4, 13), 20, 3], [1, 2], [6, END, 7, 5], [7, 5, 6, END]]),
+    # steps of each call, drafts, drafted tokens, accepted tokens, the draft that each call verified
+    "none": ((10, 4, 3), 0, 0, 0, [[], [], []]),
+    "ngram": ((5, 2, 3), 3, 11, 8, [[5, 6, 7, 8, 9], [1, 2], [END, 7, 5, 6]]),
+    "sam": ((4, 2, 2), 3, 17, 10, [[*range(4, 13), 20, 3], [1, 2], [6, END, 7, 5]]),
 }
 
 
 @pytest.mark.parametrize("method", sorted(COUNTS))
 def test_counts_by_hand(method: str, tokenizer: Tokenizer) -> None:
-    steps, drafts, drafted, accepted, logged = COUNTS[method]
-    log: list[Tokens] = []
-    tally = replay(METHODS[method](Settings(), tokenizer), BY_HAND, max_draft=48, log=log)
-    assert [draft.tolist() for draft in log] == logged
+    steps, drafts, drafted, accepted, verified = COUNTS[method]
+    tally = replay(METHODS[method](Settings(), tokenizer), BY_HAND, max_draft=48)
     assert (tally.num_tokens, tally.num_steps) == (17, sum(steps))
     assert (tally.num_drafts, tally.num_draft_tokens, tally.num_accepted_tokens) == (drafts, drafted, accepted)
     assert tally.mean_acceptance_length == 17 / sum(steps)
     assert tally.by_role["chat"]["num_steps"] == steps[1]
     assert tally.by_role["coder"]["num_steps"] == steps[0] + steps[2]
     assert tally.by_role["coder"]["num_tokens"] == 13
+    for planned, num_steps, draft in zip(BY_HAND, steps, verified, strict=True):
+        log: list[Tokens] = []
+        one = replay(METHODS[method](Settings(), tokenizer), [planned], max_draft=48, log=log)
+        assert one.num_steps == num_steps
+        assert np.concatenate([as_tokens([]), *log[: one.num_drafts]]).tolist() == draft
 
 
 def test_longest_draft_is_kept(tokenizer: Tokenizer) -> None:

@@ -133,7 +133,7 @@ def test_a_broken_file(content: bytes, tmp_path: Path) -> None:
 def test_a_file_cut_short(tmp_path: Path) -> None:
     path = write(tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="want a tokenizer.json, got "):
+    with pytest.raises(InputError, match=r"want a tokenizer\.json, got "):
         load_tokenizer(path)
 
 

@@ -138,7 +138,7 @@ class Automaton:
 
     def match(self, context: Sequence[int] | Tokens) -> Match:
         """Longest suffix of the last 64 tokens of ``context`` that occurs."""
-        state, length = kernels.match(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
+        state, length = kernels.longest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
         return Match(int(state), int(length))
 
     def latest(self, context: Sequence[int] | Tokens) -> tuple[Match, int]:
