@@ -19,7 +19,7 @@ _PUBLIC = {
     "read_trace": "agspec.replay.trace",
     "simulate": "agspec.replay.simulate",
 }
-__all__ = ["__version__", *_PUBLIC]
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - strings, all of them
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ class Settings(BaseModel):
     session_mib: int = Field(64, ge=1, description="budget of one session's store")
     workspace_mib: int = Field(256, ge=1, description="budget of one tenant's workspace store")
     shared_mib: int = Field(512, ge=1, description="budget of one tenant's live global store")
-    tokens_per_step: int = Field(1024, ge=64, description="tokens that go into stores in one step")
+    tokens_per_step: int = Field(768, ge=64, description="tokens that go into stores in one step")
     max_sessions: int = Field(128, ge=1, description="sessions kept, the longest unused go first")
     max_tenants: int = Field(16, ge=1, description="tenants kept, the longest unused go first")
     log_drafts: bool = Field(False, description="keep every draft, for tests")

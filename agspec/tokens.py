@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Tokens = npt.NDArray[np.int32]
 """int32 [n], C-contiguous."""
 
+_INT32 = np.iinfo(np.int32)
 EMPTY: Tokens = np.zeros(0, np.int32)
 
 REASONING_END = ("</think>", "</seed:think>", "[/THINK]", "</reasoning>")
@@ -42,6 +43,9 @@ def as_tokens(values: Sequence[int] | npt.NDArray[Any]) -> Tokens:
         return EMPTY
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TokensError(f"want int32 1-D, got {array.dtype} {array.ndim}-D")
+    low, high = int(array.min()), int(array.max())
+    if low < _INT32.min or high > _INT32.max:
+        raise TokensError(f"want int32 1-D, got ids from {low} to {high}")
     return np.ascontiguousarray(array, np.int32)
 
 

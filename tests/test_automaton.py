@@ -99,15 +99,6 @@ def test_longest_context_whose_tail_also_followed_something_else() -> None:
     assert rows(automaton, [2, *tail]) == {7: (2, len(automaton) - 1)}
 
 
-def test_match_lengths_are_those_of_each_prefix() -> None:
-    rng = np.random.default_rng(5)
-    automaton, oracle = grow([(0, rng.integers(0, 3, 90).tolist()), (1, rng.integers(0, 3, 90).tolist())])
-    probe = rng.integers(0, 3, 60).tolist()
-    lengths = automaton.match_lengths(probe)
-    assert lengths.tolist() == [oracle.match(probe[: i + 1]) for i in range(len(probe))]
-    assert max(lengths) > 4
-
-
 # --- resuming ---------------------------------------------------------------------------------------------------
 
 

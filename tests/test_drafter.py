@@ -10,7 +10,8 @@ import pytest
 
 from agspec.draft.caps import MAX_DRAFT, CapTable, Limits
 from agspec.draft.controller import WINDOW
-from agspec.draft.drafter import Draft, Drafter, Row
+from agspec.draft.counts import Draft
+from agspec.draft.drafter import Drafter, Row
 from agspec.draft.lookup import SamLookup
 from agspec.draft.store import Budgets
 from agspec.tokens import EMPTY, Tokens, as_tokens

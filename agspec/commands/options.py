@@ -9,8 +9,9 @@ from typing import Any
 import click
 import orjson
 
-from agspec.errors import SettingsError
+from agspec.errors import InputError, SettingsError
 from agspec.replay.trace import write_whole
+from agspec.resources import data_dir
 from agspec.settings import Settings, make_settings
 
 Decorator = Callable[[Any], Any]
@@ -41,6 +42,16 @@ settings_option: Decorator = click.option(
 max_draft_option: Decorator = click.option(
     "--max-draft", type=click.IntRange(1, 128), help="longest draft of agspec and sam  [default: 48]"
 )
+
+
+def trace_path(path: Path) -> Path:
+    """``path``, or the shipped session of that name where no such file exists."""
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    shipped = sorted(file.name.removesuffix(".jsonl.gz") for file in data_dir("replays").glob("*.jsonl.gz"))
+    if path.name in shipped:
+        return data_dir("replays") / f"{path.name}.jsonl.gz"
+    raise InputError(f"{path}: want a trace file or a shipped session ({', '.join(shipped)}), found neither")
 
 
 def split(value: str, known: tuple[str, ...], flag: str) -> tuple[str, ...]:

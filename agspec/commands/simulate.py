@@ -59,7 +59,7 @@ def simulate_command(
     cost_ratios = options.numbers(ratios, float, "--cost-ratio")
     flags = {"sam_length": sam_length, "max_draft": max_draft, "caps": caps, "corpus": corpus}
     settings = options.settings_from(settings_file, flags)
-    loaded = [read_trace(path) for path in traces]
+    loaded = [read_trace(options.trace_path(path)) for path in traces]
     with Progress("simulating") as progress:
         result = simulate(
             loaded,

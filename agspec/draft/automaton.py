@@ -146,13 +146,6 @@ class Automaton:
         state, length, position = kernels.latest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
         return Match(int(state), int(length)), int(position)
 
-    def match_lengths(self, tokens: Sequence[int] | Tokens) -> Tokens:
-        """Longest match that ends at each token, int32 [n]."""
-        tokens = as_tokens(tokens)
-        lengths = np.zeros(tokens.size, np.int32)
-        kernels.match_run(self.arrays, tokens, lengths)
-        return lengths
-
     def continuations(self, context: Sequence[int] | Tokens) -> list[Continuation]:
         """What followed ``context`` (at most 64 tokens, as a whole), most frequent first; empty if it never did."""
         context = as_tokens(context)

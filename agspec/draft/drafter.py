@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from agspec.draft.caps import MAX_DRAFT, CapTable
+from agspec.draft.counts import Counts, Draft
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
 from agspec.draft.pace import Pace
@@ -25,17 +26,6 @@ RAW_FLOOR = 0.02
 
 
 @dataclass(frozen=True)
-class Draft:
-    """Tokens to verify, int32 [n], and where they come from."""
-
-    tokens: Tokens
-    source: StoreName
-    match_length: int
-    expected: float
-    role: str
-
-
-@dataclass(frozen=True)
 class Row:
     """One request in one step.
 
@@ -47,37 +37,6 @@ class Row:
     context: Tokens
     num_new: int
     room: int
-
-
-@dataclass
-class Counts:
-    """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts."""
-
-    num_drafts: int = 0
-    num_draft_tokens: int = 0
-    num_accepted_tokens: int = 0
-    num_lookups: Counter[str] = field(default_factory=Counter)
-    num_hits: Counter[str] = field(default_factory=Counter)
-    by_source: dict[str, Counter[str]] = field(default_factory=dict)
-    by_role: dict[str, Counter[str]] = field(default_factory=dict)
-    accepted_at: Counter[int] = field(default_factory=Counter)
-    drafted_at: Counter[int] = field(default_factory=Counter)
-
-    def add(self, draft: Draft, accepted: int) -> None:
-        """Count a verified draft."""
-        drafted = int(draft.tokens.size)
-        self.num_drafts += 1
-        self.num_draft_tokens += drafted
-        self.num_accepted_tokens += accepted
-        for table, key in ((self.by_source, draft.source), (self.by_role, draft.role)):
-            row = table.setdefault(key, Counter())
-            row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
-        self.drafted_at.update(range(drafted))
-        self.accepted_at.update(range(accepted))
-
-    def positions(self, at: Counter[int]) -> list[int]:
-        """``accepted_at`` or ``drafted_at`` as a list, first position first."""
-        return [at[k] for k in range(len(self.drafted_at))]
 
 
 @dataclass(eq=False)
@@ -96,8 +55,9 @@ class _Request:
 class Drafter:
     """Drafts for the rows of a step, from the stores of each row's session and tenant.
 
-    ``cost_ratio``: what one more verified token costs over a step's fixed cost. ``lookup``: makes the engine behind each store. ``corpus``: a frozen lookup all tenants may read. ``barred``:
-    token ids a draft never holds nor passes (sorted). ``enabled``: stores in use.
+    ``lookup``: makes the engine behind each store. ``cost_ratio``: what one more verified token costs over a step's
+    fixed cost. ``corpus``: a frozen lookup all tenants may read. ``barred``: token ids a draft never holds nor passes
+    (sorted). ``enabled``: stores in use.
 
     Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
     same drafts: no clock, no randomness, no order of a hash table decides anything.
@@ -154,9 +114,8 @@ class Drafter:
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
         home = self._tenant(tenant)
-        if key in home.files:
+        if not home.is_new(key):
             return
-        home.files.add(key)
         for tokens in forms:
             self.intake.add(home.workspace, tokens)
 

@@ -231,24 +231,6 @@ def match(a, context):
 
 
 @jit
-def match_run(a, tokens, lengths):
-    """Fill ``lengths`` int32 [n] with the longest match ending at each of ``tokens`` (up to PIECE + MAX_CONTEXT)."""
-    state = ROOT
-    length = 0
-    for i in range(tokens.size):
-        token = tokens[i]
-        edge = find(a, state, token)
-        while edge == NONE and state != ROOT:
-            state = a.states[state, LINK]
-            length = a.states[state, LENGTH]
-            edge = find(a, state, token)
-        if edge != NONE:
-            state = a.edges[edge, TARGET]
-            length += 1
-        lengths[i] = length
-
-
-@jit
 def continuations(a, state, tokens, counts, recents):
     """Fill the three int32 arrays with what followed ``state``; how many there are (may exceed the arrays' size)."""
     edge = a.states[state, HEAD]

@@ -25,7 +25,7 @@ class Budgets:
     session: int = 64 << 20
     workspace: int = 256 << 20
     shared: int = 512 << 20
-    tokens_per_step: int = 1024
+    tokens_per_step: int = 768
     sessions: int = 128
     tenants: int = 16
 
@@ -64,8 +64,19 @@ class Tenant:
     workspace: Store
     shared: Store
     pace: Pace
-    files: set[object] = field(default_factory=set)
     odds: Odds = field(default_factory=Odds)
+    _files: set[object] = field(default_factory=set)
+    _num_evicted: int = 0
+
+    def is_new(self, file: object) -> bool:
+        """Whether ``file`` is to be taken in; from now on it is not, until something has been evicted."""
+        lookup = self.workspace.lookup
+        if lookup is not None and lookup.num_evicted_tokens != self._num_evicted:
+            self._num_evicted = lookup.num_evicted_tokens
+            self._files.clear()
+        new = file not in self._files
+        self._files.add(file)
+        return new
 
 
 @dataclass(eq=False)

