@@ -8,7 +8,6 @@ import click
 
 from agspec.commands import options
 from agspec.replay.render import ToolWire
-from agspec.replay.trace import read_trace
 
 
 @click.command("bench")
@@ -77,9 +76,7 @@ def bench_command(
         settings=options.settings_from(settings_file, flags),
     )
     planner = Planner(load_tokenizer(model), tool_wire, max_tokens=max_tokens, context_limit=max_model_len - 1)
-    planned = [
-        (trace.name, list(planner.calls(trace))) for trace in (read_trace(options.trace_path(path)) for path in traces)
-    ]
+    planned = [(trace.name, list(planner.calls(trace))) for trace in options.read_traces(traces)]
     with Console(stderr=True).status("running the engine"):
         result = bench(job, plan_tenants(planned, max_calls=max_calls, sessions=sessions))
     options.show(result, as_json=as_json, html=html, title="agspec bench")

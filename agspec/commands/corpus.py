@@ -26,12 +26,9 @@ def build_command(traces: tuple[Path, ...], output: Path, tokenizer: str, tool_w
     import orjson
 
     from agspec.replay.corpus import build_corpus
-    from agspec.replay.trace import read_trace
     from agspec.tokens import load_tokenizer
 
-    info = build_corpus(
-        [read_trace(options.trace_path(path)) for path in traces], output, load_tokenizer(tokenizer), tool_wire
-    )
+    info = build_corpus(options.read_traces(traces), output, load_tokenizer(tokenizer), tool_wire)
     if as_json:
         click.echo(orjson.dumps(info).decode())
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 import orjson
 
 from agspec.errors import InputError, SettingsError
-from agspec.replay.trace import write_whole
+from agspec.replay.trace import Trace, read_trace, write_whole
 from agspec.resources import data_dir
 from agspec.settings import Settings, make_settings
 
@@ -52,6 +52,11 @@ def trace_path(path: Path) -> Path:
     if path.name in shipped:
         return data_dir("replays") / f"{path.name}.jsonl.gz"
     raise InputError(f"{path}: want a trace file or a shipped session ({', '.join(shipped)}), found neither")
+
+
+def read_traces(paths: Iterable[Path]) -> list[Trace]:
+    """Traces of files or of shipped sessions; raises InputError before any work is done."""
+    return [read_trace(trace_path(path)) for path in paths]
 
 
 def split(value: str, known: tuple[str, ...], flag: str) -> tuple[str, ...]:

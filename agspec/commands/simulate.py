@@ -9,7 +9,6 @@ import click
 from agspec.commands import options
 from agspec.replay.methods import METHODS
 from agspec.replay.render import ToolWire
-from agspec.replay.trace import read_trace
 
 
 @click.command("simulate")
@@ -59,7 +58,7 @@ def simulate_command(
     cost_ratios = options.numbers(ratios, float, "--cost-ratio")
     flags = {"sam_length": sam_length, "max_draft": max_draft, "caps": caps, "corpus": corpus}
     settings = options.settings_from(settings_file, flags)
-    loaded = [read_trace(options.trace_path(path)) for path in traces]
+    loaded = options.read_traces(traces)
     with Progress("simulating") as progress:
         result = simulate(
             loaded,

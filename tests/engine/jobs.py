@@ -62,7 +62,8 @@ def free_running(drafted: bool) -> dict[str, Any]:
     out["ceiling_lengths"] = [len(o.prompt_token_ids) + len(o.outputs[0].token_ids) for o in ceiling]
     schema = StructuredOutputsParams(json=SCHEMA)
     out["json"] = [o.outputs[0].text for o in _generate(llm, TEXTS[:2], max_tokens=200, structured_outputs=schema)]
-    out["two"] = _tokens(_generate(llm, TEXTS[:3], max_tokens=120, n=2, ignore_eos=True))
+    two = {"temperature": 1.0, "top_k": 1, "n": 2}  # vLLM allows n > 1 only when sampling; top_k=1 is greedy
+    out["two"] = _tokens(_generate(llm, TEXTS[:3], max_tokens=120, ignore_eos=True, **two))
     sampled = [
         _generate(llm, [COUNTING] * 40, max_tokens=4, temperature=1.0, top_k=6, seed=seed, ignore_eos=True)
         for seed in range(30)
@@ -120,7 +121,82 @@ def contract() -> dict[str, Any]:
     runner, proposer.runner = proposer.runner, None
     out["not attached"] = {"same": _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True)) == want}
     proposer.runner = runner
+    out["random calls"] = random_calls(proposer, calls=10_000)
     return out
+
+
+def random_calls(proposer: Any, *, calls: int) -> dict[str, Any]:
+    """Call a real proposer with random rows that come, move and go; what was illegal, and how much was drafted."""
+    from collections import Counter
+    from types import SimpleNamespace
+
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    width, k, vocabulary = proposer.max_model_len, proposer.num_speculative_tokens, proposer.vocab_size
+    tokens = np.zeros((16, width), np.int32)
+    lengths, prompts = np.zeros(16, np.int32), np.zeros(16, np.int32)
+    rows: list[str] = []
+    batch = SimpleNamespace(req_ids=rows, num_prompt_tokens=prompts)
+    proposer.reset()
+    proposer.errors.clear()
+    proposer.runner = SimpleNamespace(input_batch=batch, requests={})
+    drafts: list[list[int]] = []
+    illegal: list[str] = []
+    counts: Counter[str] = Counter()
+
+    def move(source: int, target: int) -> None:
+        rows[target] = rows[source]
+        tokens[target], lengths[target], prompts[target] = tokens[source], lengths[source], prompts[source]
+
+    for number in range(calls):
+        while len(rows) < rng.integers(1, 17) and len(rows) < 16:
+            i, size = len(rows), int(rng.integers(1, width - 2))
+            spread = int(rng.choice([3, 60, vocabulary]))
+            tokens[i, :size] = rng.integers(0, spread, size)
+            lengths[i] = prompts[i] = size
+            extra = {
+                "agspec_session": f"s{rng.integers(9)}",
+                "agspec_tenant": f"t{rng.integers(3)}",
+                "agspec_role": "coder",
+            }
+            params = SimpleNamespace(extra_args=extra if rng.random() < 0.7 else None)
+            rows.append(f"r{number}-{i}")
+            proposer.runner.requests[rows[i]] = SimpleNamespace(sampling_params=params)
+            drafts.insert(i, [])
+        sampled = []
+        for i in range(len(rows)):
+            drafted = drafts[i] if i < len(drafts) else []
+            new = drafted[: rng.integers(0, len(drafted) + 1)] if rng.random() < 0.6 else []
+            new = [*new, int(rng.choice([tokens[i, max(0, lengths[i] - 9)], rng.integers(0, vocabulary)]))]
+            new = [] if rng.random() < 0.05 else new[: width - int(lengths[i])]
+            tokens[i, lengths[i] : lengths[i] + len(new)] = new
+            lengths[i] += len(new)
+            sampled.append(new)
+        drafts = proposer.propose(sampled, lengths, tokens)
+        if type(drafts) is not list or len(drafts) != len(rows):
+            illegal.append(f"call {number}: {len(rows)} rows, got {drafts!r:.80}")
+        for i, draft in enumerate(drafts):
+            room = min(k, width - int(lengths[i]) - 1)
+            legal = type(draft) is list and len(draft) <= max(0, room)
+            if not legal or not all(type(token) is int and 0 <= token < vocabulary for token in draft):
+                illegal.append(f"call {number}, row {i}: {draft!r:.80}")
+            counts["tokens"] += len(draft)
+            counts["rows"] += 1
+        for i in reversed(range(len(rows))):
+            if lengths[i] >= width - 1 or rng.random() < 0.03:
+                proposer.drafter.finish(rows[i])
+                move(len(rows) - 1, i)
+                drafts[i] = drafts[-1]
+                rows.pop()
+                drafts.pop()
+        if len(rows) > 1 and rng.random() < 0.3:
+            spare = [rows[0], tokens[0].copy(), lengths[0], prompts[0], drafts[0]]
+            move(len(rows) - 1, 0)
+            drafts[0] = drafts[-1]
+            last = len(rows) - 1
+            rows[last], tokens[last], lengths[last], prompts[last], drafts[last] = spare
+    return {"illegal": illegal, "errors": dict(proposer.errors), **counts}
 
 
 def taped(tenants: Any, settings: Settings, max_model_len: int) -> dict[str, Any]:

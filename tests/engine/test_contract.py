@@ -29,6 +29,15 @@ def test_engine_lives_and_output_stays(outcome, way):
     assert outcome[way]["same"]
 
 
+def test_ten_thousand_random_calls_draft_legally(outcome):
+    """Random stores, lengths, tokens and batch sizes; rows come, move and go."""
+    told = outcome["random calls"]
+    assert told["illegal"] == []
+    assert told["errors"] == {}
+    assert told["rows"] > 10_000
+    assert told["tokens"] > 5_000
+
+
 @pytest.mark.parametrize(("way", "kind"), COUNTED.items())
 def test_errors_are_counted(outcome, way, kind):
     assert outcome[way]["errors"][kind] >= 1

@@ -1,0 +1,120 @@
+"""The command line as a stranger uses it: in a process of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agspec.cli import SECTIONS
+
+MINE = "mini-swe-agent-own"
+
+
+def agspec(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "agspec.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_help_lists_every_command_in_its_group() -> None:
+    shown = agspec("--help").stdout
+    for title, commands in SECTIONS.items():
+        block = shown.split(f"{title}:\n")[1].split("\n\n")[0]
+        assert [line.split()[0] for line in block.splitlines() if re.match(r"  \S", line)] == list(commands)
+
+
+@pytest.mark.parametrize("command", [name for section in SECTIONS.values() for name in section])
+def test_every_command_has_help(command: str) -> None:
+    done = agspec(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage:")
+
+
+def test_simulate_prints_one_row_for_each_trace_method_and_ratio(tmp_path: Path) -> None:
+    done = agspec("simulate", MINE, "--tokenizer", "embedded", "--methods", "none,ngram,agspec",
+                  "--cost-ratio", "0.03,0.4", "--html", tmp_path / "page.html", "--json")  # fmt: skip
+    result = json.loads(done.stdout)
+    rows = {(row["method"], row["cost_ratio"]): row for row in result["rows"]}
+    assert list(rows) == [(method, ratio) for method in ("none", "ngram", "agspec") for ratio in (0.03, 0.4)]
+    for row in rows.values():
+        assert set(row) >= {
+            "trace", "method", "cost_ratio", "num_steps", "num_tokens", "num_drafts", "num_draft_tokens",
+            "num_accepted_tokens", "mean_acceptance_length", "by_source", "by_role", "propose_us", "speedup",
+        }  # fmt: skip
+        assert row["mean_acceptance_length"] == row["num_tokens"] / row["num_steps"]
+        ratio, steps, drafted = row["cost_ratio"], row["num_steps"], row["num_draft_tokens"]
+        assert row["speedup"] == pytest.approx(
+            row["num_tokens"] * (1 + ratio) / (steps * (1 + ratio) + ratio * drafted)
+        )
+    assert rows["none", 0.03]["speedup"] == 1.0
+    assert rows["agspec", 0.03]["mean_acceptance_length"] > rows["ngram", 0.03]["mean_acceptance_length"] > 1.2
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_tables_fit_a_pipe() -> None:
+    done = agspec("simulate", MINE, "--tokenizer", "embedded", "--methods", "none,agspec", "--cost-ratio", "0.07")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 120
+    assert "agspec" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["simulate", "no-such", "--tokenizer", "embedded"],
+         "agspec: no-such: want a trace file or a shipped session (aider-own, mini-swe-agent-own), found neither"),
+        (["simulate", MINE, "--tokenizer", "no-such.json"],
+         "agspec: want a tokenizer.json, its folder, 'embedded' or a hub name, got no-such.json: no such file"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--methods", "none,magic"],
+         "agspec: --methods: want some of none,ngram,suffix,sam,agspec,agspec-suffix, got magic"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--cost-ratio", "fast"],
+         "agspec: --cost-ratio: want positive numbers joined by commas, got 'fast'"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--caps", "no.json"],
+         "agspec: no.json: want a caps file, got: No such file or directory"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--corpus", "no-corpus"],
+         "agspec: no-corpus: want a corpus folder (agspec corpus build), got: "
+         "[Errno 2] No such file or directory: 'no-corpus/corpus.json'"),
+        (["bench", MINE, "--model", "embedded", "--batch", "0"],
+         "agspec: --batch: want positive numbers joined by commas, got '0'"),
+        (["verify", "--model", "embedded", "--prompts", "no.txt"],
+         "agspec: no.txt: want a text file of prompts, got: [Errno 2] No such file or directory: 'no.txt'"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+    done = agspec(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines() == [line]
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_caps_file_is_used_and_checked(tmp_path: Path) -> None:
+    from agspec.tokens import load_tokenizer
+
+    caps = {"agspec_caps": 1, "tokenizer": load_tokenizer("embedded").fingerprint, "default": {"cap": 0}}
+    file = tmp_path / "caps.json"
+    file.write_text(json.dumps(caps))
+    run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.07", "--json")
+    row = json.loads(agspec(*run, "--caps", file).stdout)["rows"][0]
+    assert (row["num_drafts"], row["speedup"]) == (0, 1.0)
+    file.write_text(json.dumps({**caps, "tokenizer": "0" * 16}))
+    assert (
+        f"{file}: made for tokenizer {'0' * 16}, the model has {caps['tokenizer']}"
+        in agspec(*run, "--caps", file).stderr
+    )
+    file.write_text(json.dumps({**caps, "roles": {"wizard": {"cap": 3}}}))
+    assert f"agspec: {file}: roles.wizard" in agspec(*run, "--caps", file).stderr
+
+
+def test_corpus_is_built_whole_and_helps(tmp_path: Path) -> None:
+    built = agspec("corpus", "build", MINE, "-o", tmp_path / "corpus", "--tokenizer", "embedded", "--json")
+    assert json.loads(built.stdout)["num_calls"] == 28
+    again = agspec("corpus", "build", MINE, "-o", tmp_path / "corpus", "--tokenizer", "embedded")
+    assert again.stderr.strip() == f"agspec: {tmp_path / 'corpus'}: want a folder to make, found one there"
+    run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.03", "--json")
+    cold = json.loads(agspec(*run).stdout)["rows"][0]
+    warm = json.loads(agspec(*run, "--corpus", tmp_path / "corpus").stdout)["rows"][0]
+    assert warm["by_source"]["corpus"]["num_accepted_tokens"] > 0
+    assert warm["mean_acceptance_length"] > 2 * cold["mean_acceptance_length"]
