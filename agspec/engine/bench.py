@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from agspec.engine import tape
+from agspec.engine import patches
 from agspec.engine.drive import Run, by_session, drive
 from agspec.engine.launcher import SWITCH, make_llm
 from agspec.engine.phase import run_phase
@@ -85,7 +85,7 @@ def _collect(runs: dict[tuple[str, int], list[Run]], more: list[tuple[str, int, 
 
 
 def _async_phase(job: Job, tenants: Tenants, repeats: int) -> list[tuple[str, int, Run]]:
-    tape.install()
+    patches.force_tapes()
     llm = make_llm(
         job.model, settings=job.settings, proposer=None, dtype=job.dtype,
         max_model_len=job.max_model_len, max_num_seqs=max(job.batches),
@@ -95,7 +95,7 @@ def _async_phase(job: Job, tenants: Tenants, repeats: int) -> list[tuple[str, in
 
 
 def _drafted_phase(job: Job, tenants: Tenants, methods: Sequence[str]) -> list[tuple[str, int, Run]]:
-    tape.install()
+    patches.force_tapes()
     llm = make_llm(
         job.model, settings=job.settings, proposer=SWITCH, dtype=job.dtype,
         max_model_len=job.max_model_len, max_num_seqs=max(job.batches),

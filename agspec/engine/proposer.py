@@ -16,6 +16,7 @@ import numpy.typing as npt
 from agspec.build import build_drafter
 from agspec.draft.drafter import Drafter, Row
 from agspec.draft.kernels import MAX_CONTEXT
+from agspec.engine import patches
 from agspec.engine.config import ROLE, SESSION, TENANT, from_environment
 from agspec.tokens import as_tokens, load_tokenizer
 
@@ -35,6 +36,7 @@ class Proposer:
 
     def __init__(self, vllm_config: VllmConfig) -> None:
         self.settings = from_environment()
+        patches.mend_cpu_sampling()
         model = vllm_config.model_config
         assert vllm_config.speculative_config is not None
         self.num_speculative_tokens = int(vllm_config.speculative_config.num_speculative_tokens)

@@ -1,23 +1,19 @@
-"""Forced tapes: a recorded output replayed on a real engine. The one file that reaches into vLLM.
+"""Forced tapes: a recorded output replayed on a real engine.
 
 Every forward pass, every verified and every rejected token is real; only the sampled token is forced, by a grammar
-whose state is a position in the recorded output. vLLM has no hook for a grammar of one's own, so this wraps
-``StructuredOutputManager._create_grammar`` (vLLM 0.32) in the engine-core process; a request that carries TAPE in its
-extra_args, and any valid ``structured_outputs``, is forced.
+whose state is a position in the recorded output. A request that carries TAPE in its extra_args, and any valid
+``structured_outputs``, is forced once ``patches.force_tapes`` has run in the engine-core process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from agspec.errors import AgspecError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
 TAPE = "agspec_tape"
-SUPPORTED = ("0.32.",)
 
 
 class TapeGrammar:
@@ -55,27 +51,3 @@ class TapeGrammar:
     def reset(self) -> None:
         """Back to the start."""
         self._position = 0
-
-
-def install() -> None:
-    """Wrap the grammar factory of this process; raises AgspecError when vLLM has moved."""
-    import vllm
-    from vllm.v1.structured_output import StructuredOutputManager
-    from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
-
-    if not vllm.__version__.startswith(SUPPORTED):
-        raise AgspecError(f"forced tapes: want vLLM {' or '.join(SUPPORTED)}x, got {vllm.__version__}")
-    create = getattr(StructuredOutputManager, "_create_grammar", None)
-    if create is None:
-        raise AgspecError("forced tapes: vLLM's StructuredOutputManager has no _create_grammar any more")
-    if getattr(create, "agspec", False):
-        return
-    StructuredOutputGrammar.register(TapeGrammar)
-
-    def create_grammar(self: Any, request: Any) -> Any:
-        params = request.sampling_params
-        tape = ((params.extra_args if params else None) or {}).get(TAPE)
-        return create(self, request) if tape is None else TapeGrammar(tape)
-
-    create_grammar.agspec = True  # type: ignore[attr-defined]
-    StructuredOutputManager._create_grammar = create_grammar  # type: ignore[method-assign]

@@ -28,6 +28,14 @@ def _generate(llm: Any, texts: list[str], **params: Any) -> list[Any]:
     return list(outputs)
 
 
+def _sample(llm: Any, number: int, **way: Any) -> list[list[int]]:
+    """``number`` samples of a few tokens at temperature 1, each with its own seed."""
+    from vllm import SamplingParams
+
+    params = [SamplingParams(max_tokens=4, temperature=1.0, seed=i, ignore_eos=True, **way) for i in range(number)]
+    return _tokens(llm.generate([COUNTING] * number, params, use_tqdm=False))
+
+
 def _tokens(outputs: list[Any]) -> list[list[int]]:
     return [list(choice.token_ids) for output in outputs for choice in output.outputs]
 
@@ -53,22 +61,19 @@ def free_running(drafted: bool) -> dict[str, Any]:
     singles = [_generate(llm, [text], max_tokens=300, ignore_eos=True, logprobs=logprobs)[0] for text in TEXTS]
     out["one"], out["gaps"] = _tokens(singles), [_gaps(single) for single in singles]
     out["four"] = _tokens(_generate(llm, TEXTS, max_tokens=300, ignore_eos=True))
-    stopped = _generate(llm, TEXTS, max_tokens=200, stop=["return", "\n\n", "item 9"])
+    stopped = _generate(llm, TEXTS, max_tokens=100, stop=["return", "\n\n", "item 9"])
     out["stop"] = [(o.outputs[0].text, o.outputs[0].finish_reason, o.outputs[0].stop_reason) for o in stopped]
     repeated = "<|im_start|>user\n" + "alpha beta gamma delta\n" * 180 + "<|im_end|>\n<|im_start|>assistant\nalpha beta"
-    ceiling = _generate(llm, [repeated, TEXTS[2]], max_tokens=2000, ignore_eos=True)
+    ceiling = _generate(llm, [repeated], max_tokens=2000, ignore_eos=True)
     out["ceiling"] = _tokens(ceiling)
     out["ceiling_reasons"] = [o.outputs[0].finish_reason for o in ceiling]
     out["ceiling_lengths"] = [len(o.prompt_token_ids) + len(o.outputs[0].token_ids) for o in ceiling]
-    schema = StructuredOutputsParams(json=SCHEMA)
+    schema = StructuredOutputsParams(json=SCHEMA, disable_any_whitespace=True)
     out["json"] = [o.outputs[0].text for o in _generate(llm, TEXTS[:2], max_tokens=200, structured_outputs=schema)]
     two = {"temperature": 1.0, "top_k": 1, "n": 2}  # vLLM allows n > 1 only when sampling; top_k=1 is greedy
-    out["two"] = _tokens(_generate(llm, TEXTS[:3], max_tokens=120, ignore_eos=True, **two))
-    sampled = [
-        _generate(llm, [COUNTING] * 40, max_tokens=4, temperature=1.0, top_k=6, seed=seed, ignore_eos=True)
-        for seed in range(30)
-    ]
-    out["sampled"] = [tokens for group in sampled for tokens in _tokens(group)]
+    out["two"] = _tokens(_generate(llm, TEXTS[:2], max_tokens=60, ignore_eos=True, **two))
+    ways = {"plain": {}, "top_p": {"top_p": 0.8}, "top_k": {"top_k": 4}}
+    out["sampled"] = {name: _sample(llm, 400, **way) for name, way in ways.items()}
     if drafted:
         out["stats"] = llm.collective_rpc("agspec_stats")[0]
     return out
@@ -201,10 +206,10 @@ def random_calls(proposer: Any, *, calls: int) -> dict[str, Any]:
 
 def taped(tenants: Any, settings: Settings, max_model_len: int) -> dict[str, Any]:
     """Planned sessions along their tapes with agspec; the drafts it made, and the run's own counts."""
-    from agspec.engine import tape
+    from agspec.engine import patches
     from agspec.engine.drive import drive
 
-    tape.install()
+    patches.force_tapes()
     llm = make_llm("embedded", settings=settings, proposer=SWITCH, max_model_len=max_model_len, max_num_seqs=2)
     out = {}
     for method in ("agspec", "none", "suffix"):

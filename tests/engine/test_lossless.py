@@ -51,8 +51,8 @@ def test_stop_strings_cut_at_the_same_place(plain, drafted):
 
 def test_max_model_len_reached_mid_draft(plain, drafted):
     assert drafted["ceiling"] == plain["ceiling"]
-    assert drafted["ceiling_reasons"] == ["length", "length"]
-    assert drafted["ceiling_lengths"] == [jobs.CEILING, jobs.CEILING]
+    assert drafted["ceiling_reasons"] == ["length"]
+    assert drafted["ceiling_lengths"] == [jobs.CEILING]
 
 
 def test_json_schema_holds(plain, drafted):
@@ -68,12 +68,13 @@ def test_two_choices_of_one_request(plain, drafted):
 
 
 @pytest.mark.parametrize("position", [1, 2, 3])
-def test_sampled_tokens_keep_their_distribution(plain, drafted, position):
-    """Tokens 2 to 4 of 1,200 samples at temperature 1 are verified against drafts; chi-square finds no difference."""
-    columns = [Counter(tokens[position] for tokens in run["sampled"]) for run in (plain, drafted)]
+@pytest.mark.parametrize("way", ["plain", "top_p", "top_k"])
+def test_sampled_tokens_keep_their_distribution(plain, drafted, way, position):
+    """Tokens 2 to 4 of 400 samples at temperature 1 are verified against drafts; chi-square finds no difference."""
+    columns = [Counter(tokens[position] for tokens in run["sampled"][way]) for run in (plain, drafted)]
     common = [token for token in columns[0] | columns[1] if columns[0][token] + columns[1][token] >= 20]
     table = [[column[token] for token in common] for column in columns]
     for row, column in zip(table, columns, strict=True):
         row.append(sum(column.values()) - sum(row) + 1)
-    assert len(common) >= 3
+    assert len(common) >= 2
     assert chi2_contingency(table).pvalue > 1e-3

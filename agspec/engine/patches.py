@@ -1,0 +1,85 @@
+"""The one file that reaches into vLLM's insides, guarded by version: what vLLM 0.32 has no hook for.
+
+``force_tapes``: a grammar of one's own, for replays (see ``tape``). ``mend_cpu_sampling``: two faults of vLLM 0.32's
+CPU fallbacks that spoil sampling (temperature > 0) under speculation of any method, vLLM's own included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agspec.engine.tape import TAPE, TapeGrammar
+from agspec.errors import AgspecError
+
+SUPPORTED = ("0.32.",)
+
+
+def _guard(what: str) -> None:
+    import vllm
+
+    if not vllm.__version__.startswith(SUPPORTED):
+        raise AgspecError(f"{what}: want vLLM {' or '.join(SUPPORTED)}x, got {vllm.__version__}")
+
+
+def force_tapes() -> None:
+    """Wrap the grammar factory of this engine-core process; raises AgspecError when vLLM has moved."""
+    _guard("forced tapes")
+    from vllm.v1.structured_output import StructuredOutputManager
+    from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
+
+    create = getattr(StructuredOutputManager, "_create_grammar", None)
+    if create is None:
+        raise AgspecError("forced tapes: vLLM's StructuredOutputManager has no _create_grammar any more")
+    if getattr(create, "agspec", False):
+        return
+    StructuredOutputGrammar.register(TapeGrammar)
+
+    def create_grammar(self: Any, request: Any) -> Any:
+        params = request.sampling_params
+        tape = ((params.extra_args if params else None) or {}).get(TAPE)
+        return create(self, request) if tape is None else TapeGrammar(tape)
+
+    create_grammar.agspec = True  # type: ignore[attr-defined]
+    StructuredOutputManager._create_grammar = create_grammar  # type: ignore[method-assign]
+
+
+def mend_cpu_sampling() -> bool:
+    """Mend sampling under speculation where vLLM runs without Triton (CPU); False where there is nothing to mend.
+
+    The fallback of ``expand_kernel`` writes temperature, top-k and top-p of each drafted token into a copy, so what the
+    sampler reads is uninitialised memory; and ``apply_top_k_only`` raises, and ends the engine, in a step that drafts
+    nothing. Raises AgspecError when vLLM has moved.
+    """
+    from vllm.triton_utils import HAS_TRITON
+
+    if HAS_TRITON:
+        return False
+    _guard("sampling on a CPU")
+    import torch
+    from vllm.utils import cpu_triton_utils
+    from vllm.v1.sample import rejection_sampler
+    from vllm.v1.sample.ops import topk_topp_sampler
+
+    if not hasattr(cpu_triton_utils, "_expand_kernel_impl") or not hasattr(topk_topp_sampler, "apply_top_k_only"):
+        raise AgspecError("sampling on a CPU: vLLM's fallbacks are not where they were")
+
+    def expand(
+        output: Any, input_val: Any, cu_num_tokens: Any, replace_from: Any, replace_to: Any, MAX_NUM_TOKENS: Any = None
+    ) -> None:
+        counts = torch.diff(cu_num_tokens, prepend=cu_num_tokens.new_zeros(1))
+        values = torch.where(input_val == replace_from, torch.full_like(input_val, replace_to), input_val)
+        output.copy_(torch.repeat_interleave(values, counts))
+
+    cpu_triton_utils._expand_kernel_impl = expand
+    kernel: Any = getattr(rejection_sampler._expand, "kernel", None)
+    if hasattr(kernel, "_impl"):
+        kernel._impl = kernel.func = expand
+    top_k_only = topk_topp_sampler.apply_top_k_only
+    if not getattr(top_k_only, "agspec", False):
+
+        def apply_top_k_only(logits: Any, k: Any) -> Any:
+            return top_k_only(logits, k) if logits.shape[0] else logits
+
+        apply_top_k_only.agspec = True  # type: ignore[attr-defined]
+        topk_topp_sampler.apply_top_k_only = apply_top_k_only
+    return True
