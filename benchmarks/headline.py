@@ -1,0 +1,41 @@
+"""README's headline figures, from public recorded sessions.
+
+``python -m benchmarks.headline DIR`` where DIR holds the ``*.traj.json[.gz]`` files of SWE-agent/mini-swe-agent
+@e5e0fbca (pull request 816, MIT). Three sessions on the real engine at batch 1, and all of them in the simulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SESSIONS = ("django__django-11099", "django__django-12915", "pydicom__pydicom-1413")
+"""Chosen before measuring: three tasks, their first calls fit the embedded model's 8,192 tokens."""
+BENCH = (
+    "--model", "embedded", "--methods", "async,none,ngram,suffix,agspec", "--batch", "1", "--repeats", "3",
+    "--max-calls", "5", "--max-tokens", "200", "--cost-ratio", "0.07",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Import, then bench; what the commands print goes to stdout."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = [path for path in sorted(options.folder.rglob("*.traj.json*")) if path.name.startswith(SESSIONS)]
+    if len(found) != len(SESSIONS):
+        parser.error(f"want the sessions {', '.join(SESSIONS)} below {options.folder}, found {len(found)} of them")
+    agspec = [sys.executable, "-m", "agspec.cli"]
+    with tempfile.TemporaryDirectory() as work:
+        trace = Path(work) / "three-mini-swe-agent-sessions.jsonl.gz"
+        subprocess.run([*agspec, "import", "mini-swe-agent", *map(str, found), "-o", str(trace)], check=True)
+        extra = ["--json"] if options.json else []
+        subprocess.run([*agspec, "bench", str(trace), *BENCH, *extra], check=True)
+
+
+if __name__ == "__main__":
+    main()
