@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from support import SHARED, needs_shared
 
 from agspec.commands.import_ import import_command
 from agspec.errors import AgspecError, RecordError, SettingsError
 from agspec.replay.importers import EDIT_FORMATS, KINDS, import_sources
 from agspec.replay.importers.edits import apply, blocks
 from agspec.replay.trace import Call, Message, Trace, read_trace, write_trace
+from tests.support import SHARED, needs_shared
 
 TRACES = SHARED / "traces"
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED, needs_shared
 
 from agspec.errors import InputError
 from agspec.messages import Message, ToolCall
 from agspec.scaffold import OpenedFile, load_profiles
+from tests.support import SHARED, needs_shared
 
 HERE = Path(__file__).parent
 ROLES = tomllib.loads((HERE / "cases" / "roles.toml").read_text(encoding="utf-8"))["case"]
