@@ -48,7 +48,7 @@ headline: setup
 	$(BIN)/python -m benchmarks.headline $(SESSIONS)
 
 stress: setup
-	AGSPEC_STRESS=1 $(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_drafter.py
+	$(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_drafter.py
 
 clean:
 	rm -rf .venv $(OUT)

@@ -13,6 +13,7 @@ from agspec.draft.caps import MAX_DRAFT, CapTable
 from agspec.draft.counts import Counts, Draft
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.novel import common_prefix
 from agspec.draft.pace import Pace
 from agspec.draft.store import STORE_NAMES, Budgets, Intake, Session, Store, StoreName, Tenant
 from agspec.tokens import Tokens
@@ -207,9 +208,7 @@ class Drafter:
         best = 0
         for number, candidate in state.judged:
             odds.learn(candidate, came, store=number, fared=state.fared, before=state.before)
-            n = min(int(candidate.tokens.size), int(came.size))
-            differ = np.flatnonzero(candidate.tokens[:n] != came[:n])
-            best = max(best, int(differ[0]) if differ.size else n)
+            best = max(best, common_prefix(candidate.tokens, came))
         run = 0 if best < came.size else min(state.fared // 3 + 1, 3)
         state.fared = 3 * run + min(best, 2)
         state.judged = []
