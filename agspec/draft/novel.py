@@ -20,7 +20,6 @@ REMEMBERED = 4
 CHUNK_BITS = 6
 """A chunk ends at one in 2**CHUNK_BITS places, but holds at least SHORTEST_CHUNK tokens."""
 SHORTEST_CHUNK = 16
-MASK64 = (1 << 64) - 1
 
 
 @jit
