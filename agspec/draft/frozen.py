@@ -1,0 +1,77 @@
+"""A frozen lookup: a sorted corpus that is read and never grows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from agspec.draft import sampling
+from agspec.draft.kernels import MAX_CONTEXT
+from agspec.draft.lookup import Candidate
+from agspec.draft.suffix_array import SEPARATOR, followed, sort
+from agspec.errors import StoreError
+from agspec.tokens import EMPTY, Tokens
+
+
+class Sorted(NamedTuple):
+    """The arrays of a sorted corpus, all int32; see ``suffix_array``. They may be memory-mapped."""
+
+    tokens: Tokens
+    order: Tokens
+    heads: Tokens
+
+
+class FrozenLookup:
+    """The ``Lookup`` protocol for reading only: ``open`` and ``extend`` raise StoreError."""
+
+    num_evicted_tokens = 0
+
+    def __init__(self, arrays: Sorted, *, num_tokens: int) -> None:
+        self._arrays = arrays
+        self.num_tokens = num_tokens
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of address space the arrays span; of a memory-mapped corpus only what is read is resident."""
+        return sum(array.nbytes for array in self._arrays)
+
+    def open(self, tail: Tokens = EMPTY) -> NoReturn:
+        """A frozen store takes nothing in."""
+        raise StoreError("want a store that grows, got a frozen corpus: it takes nothing in")
+
+    def extend(self, document: object, tokens: Tokens) -> NoReturn:
+        """A frozen store takes nothing in."""
+        self.open()
+
+    def close(self, document: object) -> None:
+        """Nothing to do: there are no documents."""
+
+    def draft(self, context: Tokens, *, limit: int, floor: float, document: object = None) -> Candidate | None:
+        """See ``Lookup``."""
+        tokens = np.empty(limit, np.int32)
+        probs = np.empty(limit, np.float64)
+        counts = np.empty(limit, np.int32)
+        n, length = sampling.draft(*self._arrays, context[-MAX_CONTEXT:], floor, tokens, probs, counts)
+        return Candidate(tokens[:n], probs[:n], int(length), counts[:n]) if n else None
+
+
+def separated(documents: list[Tokens]) -> Tokens:
+    """``documents``, none of them empty, as one array: a SEPARATOR before the first and after each."""
+    parts = [np.array([SEPARATOR], np.int32)]
+    for document in documents:
+        parts += [document, parts[0]]
+    return np.concatenate(parts)
+
+
+def sorted_order(tokens: Tokens) -> Tokens:
+    """The ``order`` of ``tokens`` (see ``suffix_array``), sorted in memory."""
+    order = np.empty(tokens.size, np.int32)
+    order = order[: followed(tokens, order)]
+    sort(tokens, order)
+    return order
+
+
+def heads_of(counts: Tokens) -> Tokens:
+    """``heads`` from how many positions of ``order`` hold each token, int64 [vocabulary]."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
