@@ -28,7 +28,7 @@ def make_lookup(settings: Settings) -> LookupFactory:
 
 def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:
     """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit."""
-    corpus = None if settings.corpus is None else SamLookup(0, frozen=open_corpus(settings.corpus, tokenizer))
+    corpus = None if settings.corpus is None else open_corpus(settings.corpus, tokenizer)
     return Drafter(
         lookup=make_lookup(settings),
         caps=CapTable(Limits(cap=settings.max_draft)) if settings.caps is None else read_caps(settings.caps, tokenizer),

@@ -21,7 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "model": ("agspec.commands.model:model_command", "The embedded model: prepare, verify, path."),
     },
     "Stores": {
-        "corpus": ("agspec.commands.corpus:corpus_command", "Build a frozen corpus from traces."),
+        "corpus": ("agspec.commands.corpus:corpus_command", "Frozen corpora: build, info, verify, merge."),
     },
 }
 _PLACES = {name: place for section in SECTIONS.values() for name, (place, _) in section.items()}

@@ -25,7 +25,7 @@ class Settings(BaseModel):
     )
     cost_ratio: float | None = Field(None, gt=0, description="cost of one more verified token over a step's fixed cost")
     caps: Path | None = Field(None, description="CapTable file; the default policy where none is given")
-    corpus: Path | None = Field(None, description="frozen corpus file, see: agspec corpus build")
+    corpus: Path | None = Field(None, description="frozen corpus folder, see: agspec corpus build")
     max_draft: int = Field(48, ge=1, le=128, description="longest draft; vLLM allows 128")
     session_mib: int = Field(64, ge=1, description="budget of one session's store")
     workspace_mib: int = Field(256, ge=1, description="budget of one tenant's workspace store")

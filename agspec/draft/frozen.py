@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from agspec.draft import sampling
 from agspec.draft.kernels import MAX_CONTEXT
@@ -72,6 +73,6 @@ def sorted_order(tokens: Tokens) -> Tokens:
     return order
 
 
-def heads_of(counts: Tokens) -> Tokens:
+def heads_of(counts: npt.NDArray[np.int64]) -> Tokens:
     """``heads`` from how many positions of ``order`` hold each token, int64 [vocabulary]."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)

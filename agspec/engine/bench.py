@@ -20,6 +20,7 @@ from agspec.engine.launcher import SWITCH, make_llm
 from agspec.engine.phase import run_phase
 from agspec.engine.switch import DRAFTED
 from agspec.errors import SettingsError
+from agspec.replay.corpus import corpus_told
 from agspec.replay.environment import environment
 from agspec.replay.plan import PlannedCall
 from agspec.settings import Settings
@@ -69,8 +70,10 @@ def bench(job: Job, tenants: Tenants) -> dict[str, Any]:
 
 def _told(job: Job, tenants: Tenants) -> dict[str, Any]:
     sessions = [calls for _, group in tenants for calls in group]
+    corpus = corpus_told(job.settings.corpus, (call.session for calls in sessions for call in calls))
     return {
         **job.model_dump(mode="json"),
+        **({} if corpus is None else {"corpus_info": corpus}),
         "traces": [name for name, _ in tenants],
         "num_sessions": len(sessions),
         "num_calls": sum(len(calls) for calls in sessions),

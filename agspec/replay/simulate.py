@@ -18,6 +18,7 @@ import numpy as np
 
 from agspec.draft.novel import common_prefix
 from agspec.errors import MissingExtraError
+from agspec.replay.corpus import corpus_told
 from agspec.replay.environment import environment
 from agspec.replay.methods import METHODS, Method
 from agspec.replay.plan import PlannedCall, Planner
@@ -165,6 +166,9 @@ def simulate(
                 missing[name] = str(error)
     told = settings.model_dump(mode="json")
     told.update(tokenizer=tokenizer.name, tokenizer_fingerprint=tokenizer.fingerprint, tool_wire=tool_wire)
+    corpus = corpus_told(settings.corpus, (call.session for trace in traces for call in trace.calls))
+    if corpus is not None:
+        told["corpus_info"] = corpus
     return {"kind": "simulate", "settings": told, "environment": environment(), "missing": missing, "rows": rows}
 
 

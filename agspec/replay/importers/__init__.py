@@ -31,6 +31,11 @@ KINDS = tuple(_MODULES)
 EDIT_FORMATS = ("search-replace", "udiff", "whole", "str-replace")
 
 
+def module_of(kind: str) -> str:
+    """Name of the module that reads ``kind``, one of KINDS."""
+    return f"{__name__}.{_MODULES[kind]}"
+
+
 def import_sources(
     kind: str, sources: Sequence[Path], *, name: str, skip_bad: bool = False, **options: Any
 ) -> tuple[Trace, list[str]]:
@@ -44,7 +49,7 @@ def import_sources(
     if options and kind != "git":
         raise SettingsError(f"{', '.join(sorted(options))}: want kind git, got {kind}")
     importing = Importing(skip_bad=skip_bad)
-    read = import_module(f"{__name__}.{_MODULES[kind]}").read
+    read = import_module(module_of(kind)).read
     calls = tuple(read(sources, importing, **options))
     if not calls:
         where = ", ".join(str(source) for source in sources)

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from agspec.replay.report.charts import Bars, Chart, charts
-from agspec.replay.report.rows import Row, columns, kind_of, mapping, method_of, number, plain, rows_of
+from agspec.replay.report.rows import Row, columns, corpus_line, kind_of, mapping, method_of, number, plain, rows_of
 from agspec.replay.report.style import STYLE
 from agspec.replay.report.svg import bars_svg, columns_svg
 
@@ -57,6 +57,9 @@ def _section(result: Row, name: str) -> str:
     if lost:
         said = "Did not follow the recording, so the numbers do not compare: " + "; ".join(lost)
         parts.append(f'<p class="warn">{escape(said)}.</p>')
+    corpus = corpus_line(result)
+    if corpus is not None:
+        parts.append(f'<p class="{"warn" if corpus[1] else "note"}">{escape(corpus[0])}</p>')
     for method, reason in mapping(result.get("missing")).items():
         parts.append(f"<p><strong>{escape(method)}</strong> not measured: {escape(str(reason))}</p>")
     parts += [_figure(chart, f"{name}-c{i}") for i, chart in enumerate(charts(result), 1)]

@@ -29,6 +29,11 @@ def numbers(value: object) -> list[float]:
     return [item for item in found if item is not None] if None not in found else []
 
 
+def texts(value: object) -> list[str]:
+    """``value`` where it is a list, as texts, else nothing."""
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     """``value`` where it is a mapping, else nothing."""
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
@@ -225,3 +230,22 @@ def by_store(row: Row) -> dict[str, float]:
         for store, counts in mapping(row.get("by_source")).items()
     }
     return {store: value for store, value in found.items() if value is not None}
+
+
+def corpus_line(result: Row) -> tuple[str, bool] | None:
+    """One line about the corpus that was used, and whether it is a warning; None without a corpus."""
+    told = mapping(mapping(result.get("settings")).get("corpus_info"))
+    if not told:
+        return None
+    sources, excluded, overlap = (texts(told.get(key)) for key in ("sources", "excluded", "overlap"))
+    line = f"corpus: {fixed(number(told.get('num_tokens')), 0)} tokens of {_number_of(len(sources), 'source')}"
+    line += f", {_number_of(len(excluded), 'session')} kept out of it"
+    if not overlap:
+        return f"{line}; none of the sessions evaluated is in it", False
+    named = ", ".join(overlap[:3]) + (", ..." if len(overlap) > 3 else "")
+    total = plain(number(told.get("num_evaluated")))
+    return f"{line}. It HOLDS {len(overlap)} of the {total} sessions evaluated: {named} (--exclude-session)", True
+
+
+def _number_of(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

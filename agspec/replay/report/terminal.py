@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from agspec.replay.report.rows import ABSENT, Row, columns, kind_of, mapping, method_of, rows_of
+from agspec.replay.report.rows import ABSENT, Row, columns, corpus_line, kind_of, mapping, method_of, rows_of
 
 WIDTH = 120
 """Most columns of the terminal that a table takes."""
@@ -19,7 +19,7 @@ HEAD_WIDTH = 5
 
 
 def table(result: Row) -> Table:
-    """``result`` of bench or simulate: a row a (trace,) method and batch or cost ratio, then the methods missing.
+    """``result`` of bench or simulate: a row a (trace,) method and batch or cost ratio, then corpus, missing methods.
 
     At most 120 wide. Print it with ``Console(width=120)`` where stdout is no terminal, or rich takes 80.
     """
@@ -37,6 +37,10 @@ def table(result: Row) -> Table:
     whole = Table.grid()
     whole.add_column(max_width=WIDTH)
     whole.add_row(body)
+    corpus = corpus_line(result)
+    if corpus is not None:
+        whole.add_row("")
+        whole.add_row(Text(corpus[0], style="bold red" if corpus[1] else ""))
     missing = mapping(result.get("missing"))
     if missing:
         absent = Table.grid(padding=(0, 2, 0, 0))
