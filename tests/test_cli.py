@@ -74,8 +74,13 @@ def test_tables_fit_a_pipe() -> None:
         (["simulate", MINE, "--tokenizer", "embedded", "--caps", "no.json"],
          "agspec: no.json: want a caps file, got: No such file or directory"),
         (["simulate", MINE, "--tokenizer", "embedded", "--corpus", "no-corpus"],
-         "agspec: no-corpus: want a corpus folder (agspec corpus build), got: "
-         "[Errno 2] No such file or directory: 'no-corpus/corpus.json'"),
+         "agspec: no-corpus: want a corpus folder (agspec corpus build), got no corpus.json: "
+         "No such file or directory"),
+        (["corpus", "info", "no-corpus"],
+         "agspec: no-corpus: want a corpus folder (agspec corpus build), got no corpus.json: "
+         "No such file or directory"),
+        (["corpus", "build", MINE, "-o", "c", "--tokenizer", "embedded", "--exclude-session", "@no.txt"],
+         "agspec: no.txt: want a file of session names, got: [Errno 2] No such file or directory: 'no.txt'"),
         (["bench", MINE, "--model", "embedded", "--batch", "0"],
          "agspec: --batch: want positive numbers joined by commas, got '0'"),
         (["verify", "--model", "embedded", "--prompts", "no.txt"],
@@ -110,11 +115,35 @@ def test_caps_file_is_used_and_checked(tmp_path: Path) -> None:
 
 def test_corpus_is_built_whole_and_helps(tmp_path: Path) -> None:
     built = agspec("corpus", "build", MINE, "-o", tmp_path / "corpus", "--tokenizer", "embedded", "--json")
-    assert json.loads(built.stdout)["num_calls"] == 28
+    assert json.loads(built.stdout)["num_documents"] == 28
     again = agspec("corpus", "build", MINE, "-o", tmp_path / "corpus", "--tokenizer", "embedded")
     assert again.stderr.strip() == f"agspec: {tmp_path / 'corpus'}: want a folder to make, found one there"
     run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.03", "--json")
     cold = json.loads(agspec(*run).stdout)["rows"][0]
-    warm = json.loads(agspec(*run, "--corpus", tmp_path / "corpus").stdout)["rows"][0]
+    result = json.loads(agspec(*run, "--corpus", tmp_path / "corpus").stdout)
+    assert result["settings"]["corpus_info"]["overlap"] == ["mini-controller", "mini-line-numbers"]
+    warm = result["rows"][0]
     assert warm["by_source"]["corpus"]["num_accepted_tokens"] > 0
     assert warm["mean_acceptance_length"] > 2 * cold["mean_acceptance_length"]
+
+
+def test_corpus_commands(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("mini-controller\n\nnobody\n")
+    common = ("--tokenizer", "embedded", "-o")
+    built = agspec("corpus", "build", MINE, *common, "a", "--exclude-session", "@out.txt", cwd=tmp_path)
+    assert re.fullmatch(r"a: [\d,]+ tokens of \d+ documents, [\d.]+ bytes a token\n", built.stdout)
+    assert built.stderr == "not among the inputs: session nobody\n"
+    (tmp_path / "note.txt").write_text("Some text of no model, as long as it is.")
+    agspec("corpus", "build", "note.txt", "--kind", "text", *common, "b", cwd=tmp_path)
+    assert agspec("corpus", "merge", "a", "b", "-o", "c", cwd=tmp_path).returncode == 0
+    told = json.loads(agspec("corpus", "info", "c", "--json", cwd=tmp_path).stdout)
+    assert told["sessions"] == ["mini-line-numbers"]
+    shown = agspec("corpus", "info", "c", cwd=tmp_path).stdout
+    assert re.search(r"^kept out +2: mini-controller \(\d+ outputs\), nobody \(0 outputs\)", shown, re.MULTILINE)
+    checked = agspec("corpus", "verify", "c", "--full", cwd=tmp_path).stdout
+    assert re.fullmatch(r"c: whole, [\d,]+ tokens; sizes, checksums and every position were checked\n", checked)
+    with (tmp_path / "c" / "order.i32").open("r+b") as file:
+        file.write(b"\xff\xff\xff\x7f")
+    broken = agspec("corpus", "verify", "c", cwd=tmp_path)
+    assert (broken.returncode, broken.stdout) == (1, "")
+    assert broken.stderr == "agspec: c/order.i32, entry 0: want a position that a token follows, got 2147483647\n"
