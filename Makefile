@@ -5,7 +5,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 OUT := out
 
-.PHONY: setup demo test lint bench bench-lookup headline stress clean
+.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-distractors headline stress clean
 
 setup: $(READY)
 
@@ -43,12 +43,22 @@ bench: setup bench-lookup
 bench-lookup: setup
 	$(BIN)/python -m benchmarks.lookup
 
+# TOKENIZER: tokenizer.json of your model; SIZES: up to what this environment's Python sources hold, about 50000000.
+TOKENIZER ?= embedded
+SIZES ?= 1000000,10000000
+bench-corpus: setup
+	$(BIN)/python -m benchmarks.corpus $(TOKENIZER) --tokens $(SIZES)
+
+# TRACE: sessions of one kind, see agspec import.
+bench-distractors: setup
+	$(BIN)/python -m benchmarks.distractors $(TRACE) $(TOKENIZER)
+
 # The figures of README.md: public recorded sessions under SESSIONS, see benchmarks/headline.py.
 headline: setup
 	$(BIN)/python -m benchmarks.headline $(SESSIONS)
 
 stress: setup
-	$(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_drafter.py
+	$(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_frozen.py tests/test_drafter.py
 
 clean:
 	rm -rf .venv $(OUT)

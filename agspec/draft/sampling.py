@@ -12,9 +12,9 @@ from agspec.draft.suffix_array import SEPARATOR, next_shorter, search, widen
 
 LEVELS = 10
 """Endings of the context whose evidence is blended."""
-SAMPLES = 40
+SAMPLES = 24
 """Occurrences looked at in all."""
-PER_LEVEL = 16
+PER_LEVEL = 10
 """Occurrences looked at for one level."""
 ENOUGH = 64
 """Occurrences of an ending after which no shorter one is asked."""
