@@ -125,25 +125,3 @@ def test_corpus_is_built_whole_and_helps(tmp_path: Path) -> None:
     warm = result["rows"][0]
     assert warm["by_source"]["corpus"]["num_accepted_tokens"] > 0
     assert warm["mean_acceptance_length"] > 2 * cold["mean_acceptance_length"]
-
-
-def test_corpus_commands(tmp_path: Path) -> None:
-    (tmp_path / "out.txt").write_text("mini-controller\n\nnobody\n")
-    common = ("--tokenizer", "embedded", "-o")
-    built = agspec("corpus", "build", MINE, *common, "a", "--exclude-session", "@out.txt", cwd=tmp_path)
-    assert re.fullmatch(r"a: [\d,]+ tokens of \d+ documents, [\d.]+ bytes a token\n", built.stdout)
-    assert built.stderr == "not among the inputs: session nobody\n"
-    (tmp_path / "note.txt").write_text("Some text of no model, as long as it is.")
-    agspec("corpus", "build", "note.txt", "--kind", "text", *common, "b", cwd=tmp_path)
-    assert agspec("corpus", "merge", "a", "b", "-o", "c", cwd=tmp_path).returncode == 0
-    told = json.loads(agspec("corpus", "info", "c", "--json", cwd=tmp_path).stdout)
-    assert told["sessions"] == ["mini-line-numbers"]
-    shown = agspec("corpus", "info", "c", cwd=tmp_path).stdout
-    assert re.search(r"^kept out +2: mini-controller \(\d+ outputs\), nobody \(0 outputs\)", shown, re.MULTILINE)
-    checked = agspec("corpus", "verify", "c", "--full", cwd=tmp_path).stdout
-    assert re.fullmatch(r"c: whole, [\d,]+ tokens; sizes, checksums and every position were checked\n", checked)
-    with (tmp_path / "c" / "order.i32").open("r+b") as file:
-        file.write(b"\xff\xff\xff\x7f")
-    broken = agspec("corpus", "verify", "c", cwd=tmp_path)
-    assert (broken.returncode, broken.stdout) == (1, "")
-    assert broken.stderr == "agspec: c/order.i32, entry 0: want a position that a token follows, got 2147483647\n"

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
+from agspec.commands.corpus import corpus_command
 from agspec.corpus import HEADS, META, ORDER, TOKENS, mapped, open_corpus
 from agspec.errors import InputError
 from agspec.replay.corpus import build_corpus, corpus_told, merge_corpora, verify_corpus
@@ -142,3 +144,31 @@ def test_corpora_that_do_not_go_together(tmp_path: Path, inputs: list[Path], tok
     with pytest.raises(InputError, match=r"b: made for tokenizer \w+ \(words\), the model has \w+ \(words\): build"):
         open_corpus(tmp_path / "b", tokenizer)
     assert named(tmp_path) == {"in", "a", "raw", "b"}
+
+
+def test_commands(tmp_path: Path, inputs: list[Path], tokenizer: Tokenizer) -> None:
+    tokenizer.backend.save(str(tmp_path / "words.json"))
+    (tmp_path / "out.txt").write_text("task-1\n\nnobody\n")
+    (tmp_path / "note.txt").write_text(prose(8))
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(corpus_command, [str(argument) for argument in arguments])
+
+    a, b, c = (tmp_path / name for name in "abc")
+    common = ("--tokenizer", tmp_path / "words.json", "-o")
+    built = run("build", tmp_path / "in", *common, a, "--exclude-session", f"@{tmp_path / 'out.txt'}")
+    assert re.fullmatch(rf"{a}: 403 tokens of 13 documents, [\d.]+ bytes a token\n", built.stdout)
+    assert built.stderr == "not among the inputs: session nobody\n"
+    assert run("build", tmp_path / "note.txt", "--kind", "text", *common, b).exit_code == 0
+    assert run("merge", a, b, "-o", c).stdout.startswith(f"{c}: 433 tokens of 14 documents")
+    told = json.loads(run("info", c, "--json").stdout)
+    assert "task-0" in told["sessions"]
+    shown = run("info", c).stdout
+    assert re.search(r"^kept out +2: nobody \(0 outputs\), task-1 \(5 outputs\)", shown, re.MULTILINE)
+    checked = run("verify", c, "--full").stdout
+    assert checked == f"{c}: whole, 433 tokens; sizes, checksums and every position were checked\n"
+    assert json.loads(run("verify", c, "--json").stdout) == {"corpus": str(c), "whole": True, "full": False}
+    damage(c / ORDER, 0, 10**6)
+    broken = run("verify", c)
+    assert str(broken.exception) == f"{c / ORDER}, entry 0: want a position that a token follows, got 1000000"
+    assert broken.exit_code == 1

@@ -163,6 +163,8 @@ def opened(target: Path, command: dict[str, Any]) -> Iterator[Work]:
         except InputError:
             shutil.rmtree(folder)
             raise
+        except OSError as error:
+            raise InputError(f"{folder}: {error.strerror}; the same command goes on from there") from error
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
