@@ -122,7 +122,7 @@ def draft(tokens, order, heads, context, floor, out, probs, counts):
             break
         out[made] = choices[chosen]
         probs[made] = best
-        counts[made] = int(total[levels[0]])
+        counts[made] = int(total[levels[0]] + 0.5)
         made += 1
         kept = 0
         for i in range(alive):
