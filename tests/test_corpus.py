@@ -14,6 +14,7 @@ from agspec.corpus import TOKENS, mapped, open_corpus, read_info
 from agspec.draft.suffix_array import SEPARATOR
 from agspec.errors import InputError
 from agspec.replay.corpus import build, build_corpus, merge_corpora, verify_corpus
+from agspec.replay.corpus import inputs as corpus_inputs
 from agspec.tokens import Tokenizer
 from tests.corpora import WORDS, content, named, prose, trace_file, two_traces, words_tokenizer
 
@@ -105,6 +106,14 @@ def test_interrupted_while_merging(tmp_path: Path, inputs: list[Path], tokenizer
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
+def test_one_build_at_a_time(tmp_path: Path, inputs: list[Path], tokenizer: Tokenizer) -> None:
+    def again(done: int, total: int, what: str) -> None:
+        build_corpus(inputs, tmp_path / "a", tokenizer=tokenizer)
+
+    with pytest.raises(InputError, match=r"\.a\.building: want no other build of this corpus at work, found one"):
+        build_corpus(inputs, tmp_path / "a", tokenizer=tokenizer, progress=again)
+
+
 def test_changed_inputs_are_another_command(tmp_path: Path, inputs: list[Path], tokenizer: Tokenizer) -> None:
     def stop(done: int, total: int, what: str) -> None:
         raise KeyboardInterrupt
@@ -153,11 +162,19 @@ def test_text_and_other_recordings(tmp_path: Path, tokenizer: Tokenizer, monkeyp
     (tree / "empty").write_text("")
     (tree / ".git" / "c").write_text(prose(3))
     (tree / "image").write_bytes(b"\xff\xd8\xff")
+    (tree / "object").write_bytes(b"w1 \0 w2")
     info = build_corpus([tree], tmp_path / "a", tokenizer=tokenizer, kind="text")
     assert (info.num_documents, info.num_tokens, info.sessions, info.tool_wire) == (2, 80, (), None)
     assert [source.name for source in info.sources] == [str(tree)]
     with pytest.raises(InputError, match="image: want UTF-8 text, got byte 0xff"):
         build_corpus([tree / "image"], tmp_path / "b", tokenizer=tokenizer, kind="text")
+    with pytest.raises(InputError, match="object: want UTF-8 text, got byte 0x00"):
+        build_corpus([tree / "object"], tmp_path / "b", tokenizer=tokenizer, kind="text")
+    monkeypatch.setattr(corpus_inputs, "CHUNK", 10)
+    accented = "w1 w2 \u00e9\u00e9\u00e9 w3 w4 \u00e9"
+    (tmp_path / "long.txt").write_text(accented)
+    found = corpus_inputs.documents("text", corpus_inputs.inputs("text", [tmp_path / "long.txt"]), "json")
+    assert "".join(document.text for document in found) == accented
     record = {"request": {"messages": [{"role": "user", "content": "go"}]}, "session": "s",
               "response": {"choices": [{"message": {"role": "assistant", "content": prose(4)}}]}}  # fmt: skip
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")

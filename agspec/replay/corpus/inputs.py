@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import zlib
@@ -25,7 +26,7 @@ TRACE, TEXT = "trace", "text"
 KINDS = (TRACE, TEXT, *IMPORTED)
 SUFFIXES = (".jsonl", ".jsonl.gz")
 CHUNK = 1 << 20
-"""Bytes read at a time for a checksum; characters of the longest text document."""
+"""Bytes read at a time for a checksum, and of the longest text document."""
 
 
 @dataclass(frozen=True)
@@ -170,24 +171,29 @@ def _imported(kind: str, path: Path, importing: Importing) -> Found:
 
 
 def _texts(path: Path) -> Found:
-    """The files below ``path``, each one document, cut where it is longer than CHUNK; those not UTF-8 are skipped."""
+    """The files below ``path``, in pieces of CHUNK bytes; of one in a directory only what is text."""
     num_read = 0
     for file in _below(path):
         try:
-            data = file.read_bytes()
+            for text in _pieces(file):
+                yield None, text, num_read
+            num_read += file.stat().st_size
         except OSError as error:
             raise InputError(f"{file}: want a readable file, got: {error.strerror or error}") from error
-        num_read += len(data)
-        try:
-            text = data.decode()
         except UnicodeDecodeError as error:
-            if path.is_dir():
-                continue
-            raise InputError(f"{file}: want UTF-8 text, got byte {data[error.start]:#04x}") from error
-        if "\0" in text and path.is_dir():
-            continue
-        for start in range(0, len(text), CHUNK):
-            yield None, text[start : start + CHUNK], num_read
+            if not path.is_dir():
+                raise InputError(f"{file}: want UTF-8 text, got byte {error.object[error.start]:#04x}") from error
+
+
+def _pieces(file: Path) -> Iterator[str]:
+    """The text of a file; UnicodeDecodeError at a byte that is none, a zero byte included."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with file.open("rb") as raw:
+        while data := raw.read(CHUNK):
+            if b"\0" in data:
+                raise UnicodeDecodeError("utf-8", data, at := data.index(b"\0"), at + 1, "zero byte")
+            yield decoder.decode(data)
+    yield decoder.decode(b"", final=True)
 
 
 def _below(path: Path, *, hidden: bool = False) -> list[Path]:
