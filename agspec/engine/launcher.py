@@ -14,6 +14,7 @@ from agspec.settings import Settings
 
 PROPOSER = "agspec.engine.proposer.Proposer"
 SWITCH = "agspec.engine.switch.SwitchProposer"
+WRONG = "agspec.engine.wrong.WrongProposer"
 EXTENSION = "agspec.engine.extension.Extension"
 
 ENVIRONMENT = {
