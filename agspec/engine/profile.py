@@ -116,7 +116,7 @@ def measure(job: Job, report: Report) -> Cells:
     """Start an engine in this process and time all cells."""
     report(0, job.num_cells, "starting the engine")
     llm = make_llm(
-        job.model, settings=Settings(max_draft=max(1, job.drafted[-1])), proposer=WRONG, dtype=job.dtype,
+        job.model, settings=Settings(max_draft=job.drafted[-1]), proposer=WRONG, dtype=job.dtype,
         max_model_len=job.max_model_len, max_num_seqs=job.batches[-1], enforce_eager=job.eager,
     )  # fmt: skip
     return time_cells(llm, job, report)
