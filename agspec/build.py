@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from agspec.captable import read_caps
 from agspec.corpus import open_corpus
+from agspec.costfile import read_cost
 from agspec.draft.caps import DEFAULT_COST_RATIO, CapTable, Limits
+from agspec.draft.cost import StepCost
 from agspec.draft.drafter import Drafter
 from agspec.draft.lookup import LookupFactory, SamLookup
 from agspec.draft.store import Budgets
@@ -24,6 +26,13 @@ def make_lookup(settings: Settings) -> LookupFactory:
     from agspec.draft.suffix_tree import SuffixTreeLookup
 
     return SuffixTreeLookup
+
+
+def step_cost(settings: Settings) -> StepCost:
+    """What a step costs: the cost profile's model, else one of the cost ratio; raises InputError for a broken file."""
+    if settings.cost is not None:
+        return read_cost(settings.cost)
+    return StepCost.from_ratio(DEFAULT_COST_RATIO if settings.cost_ratio is None else settings.cost_ratio)
 
 
 def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:

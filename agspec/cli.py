@@ -18,6 +18,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Engine": {
         "bench": ("agspec.commands.bench:bench_command", "Replay traces on a real vLLM engine and time them."),
         "verify": ("agspec.commands.verify:verify_command", "Show that output is the same with and without agspec."),
+        "profile": ("agspec.commands.profile:profile_command", "Measure what a step costs on this machine."),
         "model": ("agspec.commands.model:model_command", "The embedded model: prepare, verify, path."),
     },
     "Stores": {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from agspec.errors import SettingsError
 
 LookupName = Literal["sam", "suffix-tree"]
 StoreName = Literal["session", "workspace", "shared", "corpus"]
+_BOTH: Final = "cost_and_ratio"
 
 
 class Settings(BaseModel):
@@ -24,6 +26,7 @@ class Settings(BaseModel):
         ("session", "workspace", "shared", "corpus"), description="stores that are looked up"
     )
     cost_ratio: float | None = Field(None, gt=0, description="cost of one more verified token over a step's fixed cost")
+    cost: Path | None = Field(None, description="cost profile: file or shipped name, see: agspec profile")
     caps: Path | None = Field(None, description="CapTable file; the default policy where none is given")
     corpus: Path | None = Field(None, description="frozen corpus folder, see: agspec corpus build")
     max_draft: int = Field(48, ge=1, le=128, description="longest draft; vLLM allows 128")
@@ -47,6 +50,12 @@ class Settings(BaseModel):
     suffix_cached_requests: int = Field(10_000, description="baseline suffix: responses kept (vLLM's default)")
     sam_length: int = Field(40, ge=1, description="baseline sam: tokens drafted")
 
+    @model_validator(mode="after")
+    def _one_cost(self) -> Settings:
+        if self.cost is not None and self.cost_ratio is not None:
+            raise PydanticCustomError(_BOTH, "want cost or cost_ratio, got both")
+        return self
+
     def with_lookup(self, lookup: LookupName) -> Settings:
         """The same settings over another lookup engine."""
         return self.model_copy(update={"lookup": lookup})
@@ -59,7 +68,7 @@ def make_settings(values: dict[str, Any], *, where: str) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "settings"
-        got = f", got {first['input']!r:.60}" if first["type"] != "extra_forbidden" else ""
+        got = f", got {first['input']!r:.60}" if first["type"] not in ("extra_forbidden", _BOTH) else ""
         known = f"; known: {', '.join(Settings.model_fields)}" if first["type"] == "extra_forbidden" else ""
         raise SettingsError(f"{where}: {key}: {first['msg']}{got}{known}") from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agspec.cli import SECTIONS
+from agspec.costfile import list_costs
 
 MINE = "mini-swe-agent-own"
 
@@ -83,6 +84,17 @@ def test_tables_fit_a_pipe() -> None:
          "agspec: no.txt: want a file of session names, got: [Errno 2] No such file or directory: 'no.txt'"),
         (["bench", MINE, "--model", "embedded", "--batch", "0"],
          "agspec: --batch: want positive numbers joined by commas, got '0'"),
+        (["bench", MINE, "--model", "embedded", "--cost", "no.json"],
+         f"agspec: no.json: want a cost profile's file or a shipped one ({', '.join(list_costs())}), found neither"),
+        (["bench", MINE, "--model", "embedded", "--cost", "h100-7b", "--cost-ratio", "0.1"],
+         "agspec: flags: settings: want cost or cost_ratio, got both"),
+        (["profile"], "agspec: --model: want a model's name or folder, or 'embedded', got none"),
+        (["profile", "--model", "embedded", "--drafted", "0"],
+         "agspec: --drafted: want numbers up to 128, one above 0, got '0'"),
+        (["profile", "--model", "embedded", "--drafted", "-1,4"],
+         "agspec: --drafted: want numbers from 0 on joined by commas, got '-1,4'"),
+        (["profile", "--model", "embedded", "--context", "8100", "-o", "cost.json"],
+         "agspec: --max-model-len: want more than 8236 tokens (8100 of context, 88 steps, 48 drafted), got 8192"),
         (["verify", "--model", "embedded", "--prompts", "no.txt"],
          "agspec: no.txt: want a text file of prompts, got: [Errno 2] No such file or directory: 'no.txt'"),
     ],
@@ -93,6 +105,16 @@ def test_wrong_input_is_one_line(arguments: list[str], line: str, tmp_path: Path
     assert done.stderr.strip().splitlines() == [line]
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_profiles_are_listed() -> None:
+    told = json.loads(agspec("profile", "--list", "--json").stdout)
+    assert tuple(told) == list_costs()
+    assert told["h100-7b"]["estimate"] is True
+    assert told["cpu-smollm2-135m"]["estimate"] is False
+    shown = agspec("profile", "--list").stdout
+    assert max(map(len, shown.splitlines())) <= 120
+    assert re.search(r"h100-7b +Qwen2.5-7B .* estimate", shown)
 
 
 def test_caps_file_is_used_and_checked(tmp_path: Path) -> None:

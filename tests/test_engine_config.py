@@ -45,7 +45,7 @@ def test_a_moved_vllm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from agspec.engine import patches
 
     monkeypatch.setattr(vllm, "__version__", "0.33.1")
-    for patch in (patches.force_tapes, patches.mend_cpu_sampling):
+    for patch in (patches.force_tapes, patches.mend_cpu_sampling, patches.spare_llvmlite):
         with pytest.raises(AgspecError, match=r"want vLLM 0\.32\.x, got 0\.33\.1"):
             patch()
 
@@ -63,3 +63,19 @@ def test_cpu_sampling_gets_each_rows_own_parameters() -> None:
     out = torch.full((6,), 9.0)
     cpu_triton_utils._expand_kernel_impl(out, torch.tensor([0.5, 0.0, 0.7]), torch.tensor([2, 3, 6]), 0, 1)
     torch.testing.assert_close(out, torch.tensor([0.5, 0.5, 1.0, 0.7, 0.7, 0.7]))
+
+
+@pytest.mark.engine
+def test_llvmlites_handle_has_no_dunder_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM 0.32 reads ``__dict__`` of it; a moved vLLM is named."""
+    from llvmlite.binding import ffi
+    from vllm.triton_utils import HAS_TRITON, dispatcher
+
+    from agspec.engine import patches
+
+    assert patches.spare_llvmlite() is not HAS_TRITON
+    assert not hasattr(ffi.lib, "__dict__")
+    assert callable(ffi.lib.LLVMPY_GetDefaultTargetTriple)
+    monkeypatch.delattr(dispatcher, "register_kernels")
+    with pytest.raises(AgspecError, match="register_kernels is not where it was"):
+        patches.spare_llvmlite()

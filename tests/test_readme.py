@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from agspec.costfile import read_cost_file
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-LIGHT = [line for line in COMMANDS if re.match(r"agspec (import|simulate|corpus)", line)]
-ON_ENGINE = [line for line in COMMANDS if re.match(r"agspec (bench|verify)", line)]
+LIGHT = [line for line in COMMANDS if re.match(r"agspec (import|simulate|corpus|profile --list)", line)]
+ON_ENGINE = [line for line in COMMANDS if re.match(r"agspec (bench|verify|profile --model)", line)]
 
 
 def run(line: str, cwd: Path) -> str:
@@ -61,6 +63,8 @@ def test_engine_commands_run(line: str, tmp_path: Path) -> None:
     told = run(line, tmp_path)
     if "bench" in line:
         assert re.search(r"agspec\s.*\d", told)
+    elif "profile" in line:
+        assert read_cost_file(tmp_path / "cost.json").batches == (1, 2)
     else:
         assert "identical: 5 prompts in float32" in told
 

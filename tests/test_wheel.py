@@ -1,4 +1,4 @@
-"""A wheel carries scaffolds and shipped sessions, and works outside the checkout."""
+"""A wheel carries scaffolds, shipped sessions and cost profiles, and works outside the checkout."""
 
 import subprocess
 import sys
@@ -6,6 +6,8 @@ import venv
 from pathlib import Path
 
 import pytest
+
+from agspec.costfile import list_costs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,12 +40,15 @@ def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> No
         "import agspec; from agspec.scaffold import load_profiles; from agspec.resources import data_dir\n"
         "print(agspec.__file__); print(data_dir('replays'))\n"
         "trace = agspec.read_trace(data_dir('replays') / 'aider-own.jsonl.gz')\n"
-        "print(load_profiles().get('aider').name, len(trace.calls))"
+        "print(load_profiles().get('aider').name, len(trace.calls))\n"
+        "from agspec.costfile import list_costs, read_cost\n"
+        "print(len(list_costs()), read_cost('h100-7b').batches[0])"
     )
-    where, replays, told = run(installed, code, tmp_path).splitlines()
+    where, replays, told, costs = run(installed, code, tmp_path).splitlines()
     assert Path(where).is_relative_to(installed.parents[1])
     assert Path(replays).is_relative_to(installed.parents[1])
     assert told == "aider 16"
+    assert costs == f"{len(list_costs())} 1"
 
 
 def test_wheel_brings_the_command(installed: Path) -> None:

@@ -26,6 +26,7 @@ from agspec.replay.render import ToolWire
 )
 @click.option("--full-history", is_flag=True, help="let the session store keep what was cut from long prompts")
 @click.option("--cost-ratio", type=float, help="told to agspec; measured on this machine at batch 1: 0.07")
+@options.cost_option
 @options.max_draft_option
 @options.caps_option
 @options.corpus_option
@@ -46,6 +47,7 @@ def bench_command(
     max_model_len: int,
     full_history: bool,
     cost_ratio: float | None,
+    cost: Path | None,
     max_draft: int | None,
     caps: Path | None,
     corpus: Path | None,
@@ -60,11 +62,14 @@ def bench_command(
     """
     from rich.console import Console
 
+    from agspec.build import step_cost
     from agspec.engine.bench import METHODS, Job, bench, plan_tenants
     from agspec.replay.plan import Planner
     from agspec.tokens import load_tokenizer
 
-    flags = {"cost_ratio": cost_ratio, "max_draft": max_draft, "caps": caps, "corpus": corpus}
+    flags = {"cost_ratio": cost_ratio, "cost": cost, "max_draft": max_draft, "caps": caps, "corpus": corpus}
+    settings = options.settings_from(settings_file, flags)
+    step_cost(settings)
     job = Job(
         model=model,
         methods=options.split(methods, METHODS, "--methods"),
@@ -73,7 +78,7 @@ def bench_command(
         dtype=dtype,
         max_model_len=max_model_len,
         full_history=full_history,
-        settings=options.settings_from(settings_file, flags),
+        settings=settings,
     )
     planner = Planner(load_tokenizer(model), tool_wire, max_tokens=max_tokens, context_limit=max_model_len - 1)
     planned = [(trace.name, list(planner.calls(trace))) for trace in options.read_traces(traces)]

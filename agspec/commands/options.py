@@ -39,6 +39,9 @@ corpus_option: Decorator = click.option(
 settings_option: Decorator = click.option(
     "--settings", "settings_file", metavar="FILE", type=click.Path(path_type=Path), help="TOML file of settings"
 )
+cost_option: Decorator = click.option(
+    "--cost", metavar="FILE|NAME", type=click.Path(path_type=Path), help="cost profile, see: agspec profile --list"
+)
 max_draft_option: Decorator = click.option(
     "--max-draft", type=click.IntRange(1, 128), help="longest draft of agspec and sam  [default: 48]"
 )
@@ -70,14 +73,15 @@ def split(value: str, known: tuple[str, ...], flag: str) -> tuple[str, ...]:
     return names
 
 
-def numbers(value: str, kind: type[Any], flag: str) -> tuple[Any, ...]:
-    """``1,4`` -> positive numbers of ``kind``; SettingsError otherwise."""
+def numbers(value: str, kind: type[Any], flag: str, *, zero: bool = False) -> tuple[Any, ...]:
+    """``1,4`` -> positive numbers of ``kind``, or 0 where ``zero`` allows it; SettingsError otherwise."""
     try:
         found = tuple(kind(part) for part in value.split(",") if part.strip())
     except ValueError:
         found = ()
-    if not found or any(not number > 0 for number in found):
-        raise SettingsError(f"{flag}: want positive numbers joined by commas, got {value!r}")
+    if not found or any(not (number > 0 or (zero and number == 0)) for number in found):
+        kinds = "numbers from 0 on" if zero else "positive numbers"
+        raise SettingsError(f"{flag}: want {kinds} joined by commas, got {value!r}")
     return found
 
 
@@ -99,11 +103,16 @@ def show(result: dict[str, Any], *, as_json: bool, html: Path | None, title: str
     if as_json:
         click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode())
         return
-    from rich.console import Console
-
     from agspec.replay.report import table
 
-    console = Console()
-    (console if console.is_terminal else Console(width=120)).print(table(result))
+    print_table(table(result))
     if html is not None:
         click.echo(f"report: {html.resolve()}", err=True)
+
+
+def print_table(table: Any) -> None:
+    """A rich table on stdout, 120 columns wide where that is no terminal."""
+    from rich.console import Console
+
+    console = Console()
+    (console if console.is_terminal else Console(width=120)).print(table)

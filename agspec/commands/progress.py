@@ -13,10 +13,11 @@ PATIENCE_S = 2.0
 
 
 class Progress:
-    """``update(done, total, what)`` from the work; the bar appears once PATIENCE_S have passed."""
+    """``update(done, total, what)`` from the work; the bar appears once ``patience_s`` have passed."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, patience_s: float = PATIENCE_S) -> None:
         self._title = title
+        self._patience_s = patience_s
         self._bar: RichProgress | None = None
         self._started = time.monotonic()
 
@@ -32,7 +33,7 @@ class Progress:
     def update(self, done: int, total: int, what: str) -> None:
         """Show that ``done`` of ``total`` is done and ``what`` is under way."""
         if self._bar is None:
-            if time.monotonic() - self._started < PATIENCE_S:
+            if time.monotonic() - self._started < self._patience_s:
                 return
             console = Console(stderr=True)
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))

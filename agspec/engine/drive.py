@@ -74,7 +74,7 @@ def drive(
     ``agspec``: the engine drafts with it, so opened files are pushed. ``full``: what was cut from prompts is, too.
     """
     engine = llm.llm_engine
-    before = _metrics(llm)
+    before = metrics(llm)
     waiting = [list(session) for session in sessions]
     slots: list[list[PlannedCall]] = [[] for _ in range(batch)]
     live: dict[str, _Live] = {}
@@ -113,7 +113,7 @@ def drive(
                 spans.append((entry.first or now, entry.last))
     run.wall_s = time.perf_counter() - started
     run.decode_s = _union(spans)
-    for name, value in _metrics(llm).items():
+    for name, value in metrics(llm).items():
         setattr(run, name, value - before[name])
     return run
 
@@ -143,7 +143,8 @@ def _tell(llm: Any, call: PlannedCall, tenant: str, *, idle: bool, full: bool) -
         llm.collective_rpc("agspec_remember", args=(tenant, call.session, call.uncut.tolist()))
 
 
-def _metrics(llm: Any) -> dict[str, int]:
+def metrics(llm: Any) -> dict[str, int]:
+    """vLLM's own counts of drafts, drafted and accepted tokens since the engine started."""
     found = dict.fromkeys(METRICS.values(), 0)
     for metric in llm.get_metrics():
         if metric.name in METRICS:

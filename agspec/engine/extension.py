@@ -44,6 +44,10 @@ class Extension:
         """Draft with another method from now on (``agspec bench``'s proposer only), all of them cold."""
         self.model_runner.drafter.switch(method)
 
+    def agspec_draft_wrong(self, length: int) -> None:
+        """Draft ``length`` wrong tokens for every row from now on (``agspec profile``'s proposer only)."""
+        self.model_runner.drafter.length = length
+
     def agspec_stats(self) -> dict[str, Any]:
         """Counts since the last reset, errors by kind, and the drafts if they are logged."""
         proposer = self.model_runner.drafter

@@ -7,12 +7,14 @@ import os
 from typing import Any
 
 from agspec import embedded
+from agspec.engine import patches
 from agspec.engine.config import to_environment
 from agspec.errors import InputError, MissingExtraError
 from agspec.settings import Settings
 
 PROPOSER = "agspec.engine.proposer.Proposer"
 SWITCH = "agspec.engine.switch.SwitchProposer"
+WRONG = "agspec.engine.wrong.WrongProposer"
 EXTENSION = "agspec.engine.extension.Extension"
 
 ENVIRONMENT = {
@@ -33,6 +35,7 @@ def make_llm(
     dtype: str = "bfloat16",
     max_model_len: int | None = None,
     max_num_seqs: int = 16,
+    enforce_eager: bool = True,
     **more: Any,
 ) -> Any:
     """A ``vllm.LLM`` with ``proposer`` drafting as ``settings`` say, or without speculation when it is None.
@@ -47,7 +50,7 @@ def make_llm(
     folder = embedded.resolve(name)
     if name == "embedded":
         max_model_len = min(max_model_len or embedded.CONTEXT, embedded.CONTEXT)
-    _spare_llvmlite()
+    patches.spare_llvmlite()
     from vllm import LLM
 
     speculation: dict[str, Any] = {}
@@ -66,7 +69,7 @@ def make_llm(
             dtype=dtype,  # type: ignore[arg-type]
             max_model_len=max_model_len,
             max_num_seqs=max_num_seqs,
-            enforce_eager=True,
+            enforce_eager=enforce_eager,
             enable_prefix_caching=True,
             disable_log_stats=False,
             seed=0,
@@ -79,25 +82,3 @@ def make_llm(
     if proposer is not None:
         llm.collective_rpc("agspec_attach")
     return llm
-
-
-def _spare_llvmlite() -> None:
-    """Let vLLM 0.32 start on a CPU after numba was imported.
-
-    Its CPU platform looks into every object of every module (``register_kernels``); llvmlite's library handle answers
-    any attribute name, ``__dict__`` too, with a function, and the start-up dies of that. Dunder names are refused here.
-    """
-    from llvmlite.binding import ffi
-
-    handle = type(ffi.lib)
-    answer = handle.__getattr__
-    if getattr(answer, "agspec", False):
-        return
-
-    def getattr_(self: Any, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return answer(self, name)
-
-    getattr_.agspec = True  # type: ignore[attr-defined]
-    handle.__getattr__ = getattr_

@@ -1,6 +1,7 @@
 """The one file that reaches into vLLM's insides, guarded by version: what vLLM 0.32 has no hook for.
 
-``force_tapes``: a grammar of one's own, for replays (see ``tape``). ``mend_cpu_sampling``: two faults of vLLM 0.32's
+``force_tapes``: a grammar of one's own, for replays (see ``tape``). ``spare_llvmlite``: lets vLLM start on a CPU after
+numba was imported. ``mend_cpu_sampling``: two faults of vLLM 0.32's
 CPU fallbacks that spoil sampling (temperature > 0) under speculation of any method, vLLM's own included.
 """
 
@@ -82,4 +83,36 @@ def mend_cpu_sampling() -> bool:
 
         apply_top_k_only.agspec = True  # type: ignore[attr-defined]
         topk_topp_sampler.apply_top_k_only = apply_top_k_only
+    return True
+
+
+def spare_llvmlite() -> bool:
+    """Let vLLM start without Triton (CPU) after numba was imported; False where there is nothing to mend.
+
+    Its CPU platform looks into every object of every module (``register_kernels``); llvmlite's library handle answers
+    any attribute name, ``__dict__`` too, with a function, and the start-up dies of that. Dunder names are refused here.
+    Raises AgspecError when vLLM has moved.
+    """
+    from vllm.triton_utils import HAS_TRITON
+
+    if HAS_TRITON:
+        return False
+    _guard("starting on a CPU")
+    from llvmlite.binding import ffi
+    from vllm.triton_utils import dispatcher
+
+    if not hasattr(dispatcher, "register_kernels"):
+        raise AgspecError("starting on a CPU: vLLM's register_kernels is not where it was")
+    handle = type(ffi.lib)
+    answer = handle.__getattr__
+    if getattr(answer, "agspec", False):
+        return True
+
+    def getattr_(self: Any, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return answer(self, name)
+
+    getattr_.agspec = True  # type: ignore[attr-defined]
+    handle.__getattr__ = getattr_
     return True

@@ -12,15 +12,21 @@ from typing import Any
 from agspec.errors import AgspecError, InputError
 
 
-def run_phase(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)`` in a fresh process; AgspecError passes through, anything else becomes one line."""
+def run_phase(function: Callable[..., Any], *args: Any, report: Callable[..., None] | None = None) -> Any:
+    """``function(*args)`` in a fresh process; AgspecError passes through, anything else becomes one line.
+
+    With ``report`` the function gets one more argument: called with plain data there, it calls ``report`` here.
+    """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_run, args=(theirs, function, args))
+    process = context.Process(target=_run, args=(theirs, function, args, report is not None))
     process.start()
     theirs.close()
     try:
         ok, value = ours.recv()
+        while ok is None and report is not None:
+            report(*value)
+            ok, value = ours.recv()
     except EOFError:
         process.join()
         raise InputError(f"the engine's process ended with code {process.exitcode} and no answer") from None
@@ -30,8 +36,10 @@ def run_phase(function: Callable[..., Any], *args: Any) -> Any:
     return value
 
 
-def _run(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _run(pipe: Any, function: Callable[..., Any], args: tuple[Any, ...], reports: bool) -> None:
     _quiet()
+    if reports:
+        args = (*args, lambda *told: pipe.send((None, told)))
     try:
         pipe.send((True, function(*args)))
     except AgspecError as error:

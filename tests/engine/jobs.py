@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from agspec.engine.launcher import PROPOSER, SWITCH, make_llm
+from agspec.engine.profile import Job
 from agspec.engine.verify import PROMPTS
 from agspec.settings import Settings
 
+PROFILE = Job(model="embedded", batches=(1, 2), drafted=(0, 4), repeats=2, context=64, dtype="float32")
 CEILING = 1024
 """max_model_len of the free-running engines: low, so that a repetitive prompt reaches it mid-draft."""
 TEXTS = [f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n" for prompt in PROMPTS]
@@ -127,7 +129,17 @@ def contract() -> dict[str, Any]:
     out["not attached"] = {"same": _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True)) == want}
     proposer.runner = runner
     out["random calls"] = random_calls(proposer, calls=10_000)
+    out["wrong drafts"] = wrong_drafts(llm)
     return out
+
+
+def wrong_drafts(llm: Any) -> Any:
+    """What a short profile measures once the engine drafts wrong tokens only; its Cells."""
+    from agspec.engine.profile import time_cells
+    from agspec.engine.wrong import WrongProposer
+
+    llm.llm_engine.model_executor.driver_worker.model_runner.drafter = WrongProposer(llm.llm_engine.vllm_config)
+    return time_cells(llm, PROFILE, lambda done, total, what: None)
 
 
 def random_calls(proposer: Any, *, calls: int) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 import pytest
 
-from agspec.engine.phase import run_phase
-from tests.engine import jobs
-
 pytestmark = pytest.mark.engine
 
 COUNTED = {
@@ -17,11 +14,6 @@ COUNTED = {
     "finish raises": "finish",
     "intake raises": "intake",
 }
-
-
-@pytest.fixture(scope="module")
-def outcome():
-    return run_phase(jobs.contract)
 
 
 @pytest.mark.parametrize("way", [*COUNTED, "a draft longer than asked for", "not attached"])
