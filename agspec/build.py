@@ -9,7 +9,9 @@ from agspec.draft.caps import DEFAULT_COST_RATIO, CapTable, Limits
 from agspec.draft.cost import StepCost
 from agspec.draft.drafter import Drafter
 from agspec.draft.lookup import LookupFactory, SamLookup
+from agspec.draft.regions import Regions
 from agspec.draft.store import Budgets
+from agspec.scaffold import load_profiles
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer
 
@@ -50,8 +52,10 @@ def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:
             sessions=settings.max_sessions,
             tenants=settings.max_tenants,
         ),
-        cost_ratio=DEFAULT_COST_RATIO if settings.cost_ratio is None else settings.cost_ratio,
+        cost=step_cost(settings),
         barred=tokenizer.barred_ids,
         vocab_size=tokenizer.vocab_size,
         enabled=settings.stores,
+        parts=settings.parts,
+        regions=Regions(load_profiles().region_markers, tokenizer.texts),
     )

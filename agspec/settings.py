@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from agspec.draft.names import PART_NAMES, PartName, StoreName
 from agspec.errors import SettingsError
 
 LookupName = Literal["sam", "suffix-tree"]
-StoreName = Literal["session", "workspace", "shared", "corpus"]
 _BOTH: Final = "cost_and_ratio"
 
 
@@ -25,6 +25,7 @@ class Settings(BaseModel):
     stores: tuple[StoreName, ...] = Field(
         ("session", "workspace", "shared", "corpus"), description="stores that are looked up"
     )
+    parts: tuple[PartName, ...] = Field(PART_NAMES, description="parts of the policy in use")
     cost_ratio: float | None = Field(None, gt=0, description="cost of one more verified token over a step's fixed cost")
     cost: Path | None = Field(None, description="cost profile: file or shipped name, see: agspec profile")
     caps: Path | None = Field(None, description="CapTable file; the default policy where none is given")

@@ -84,6 +84,12 @@ class Tokenizer:
         return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
 
     @cached_property
+    def texts(self) -> tuple[bytes, ...]:
+        """UTF-8 text of each id alone; pieces of characters come as the replacement character."""
+        ids = [[i] for i in range(self.vocab_size)]
+        return tuple(text.encode() for text in self.backend.decode_batch(ids, skip_special_tokens=False))
+
+    @cached_property
     def special_ids(self) -> frozenset[int]:
         """Ids of added tokens with ``special: true`` (EOS, chat control, padding)."""
         return frozenset(t["id"] for t in self.spec.get("added_tokens", []) if t.get("special"))

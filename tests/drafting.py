@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from agspec.draft.caps import CapTable, Limits
-from agspec.draft.drafter import Drafter, Row
+from agspec.draft.cost import StepCost
+from agspec.draft.drafter import Drafter
 from agspec.draft.lookup import SamLookup
+from agspec.draft.request import Row
 from agspec.draft.store import Budgets
 from agspec.tokens import Tokens, as_tokens
 
@@ -23,7 +25,7 @@ def make(caps: CapTable = OPEN, *, barred: Sequence[int] = (), **options: Any) -
         lookup=SamLookup,
         caps=caps,
         budgets=budgets,
-        cost_ratio=0.03,
+        cost=StepCost.from_ratio(0.03),
         barred=as_tokens(barred),
         vocab_size=VOCABULARY,
         **options,

@@ -10,7 +10,8 @@ import pytest
 from agspec.draft.caps import MAX_DRAFT, CapTable, Limits
 from agspec.draft.controller import WINDOW
 from agspec.draft.counts import Draft
-from agspec.draft.drafter import Drafter, Row
+from agspec.draft.drafter import Drafter
+from agspec.draft.request import Row
 from agspec.draft.store import Budgets
 from agspec.tokens import EMPTY, Tokens, as_tokens
 from tests.drafting import VOCABULARY, make, step, text

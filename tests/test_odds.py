@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from agspec.draft.caps import MAX_DRAFT
 from agspec.draft.controller import LONGEST_REST, REST, WINDOW, Controller
 from agspec.draft.lookup import Candidate
 from agspec.draft.odds import Odds
+from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.tokens import as_tokens
 
 # --- the controller ----------------------------------------------------------------------------------------------
@@ -35,30 +37,65 @@ def test_controller_rests_when_nothing_is_accepted_and_comes_back() -> None:
 # --- odds --------------------------------------------------------------------------------------------------------
 
 
-def chances(odds: Odds, candidate: Candidate) -> list[float]:
-    return odds.judge(candidate, store=0, fared=0, before=7, floor=0.0).probs.tolist()
+def panel(candidate: Candidate, *others: Candidate) -> Panel:
+    made = Panel()
+    for source, each in enumerate((candidate, *others)):
+        made.put(source, each)
+    return made
+
+
+def candidate(tokens: list[int], probs: list[float], *, length: int = 6, count: int = 2) -> Candidate:
+    counts = np.full(len(tokens), count, np.int32)
+    return Candidate(as_tokens(tokens), np.array(probs), length, counts, counts)
+
+
+def chances(odds: Odds, made: Panel, *, floor: float = 0.0) -> list[float]:
+    out, kept = np.zeros((NUM_SOURCES, MAX_DRAFT)), np.zeros(NUM_SOURCES, np.int64)
+    odds.judge(made, floor=floor, chances=out, kept=kept)
+    return out[0, : kept[0]].tolist()
 
 
 def test_odds_learn_from_what_came() -> None:
-    candidate = Candidate(as_tokens([11, 12, 13]), np.array([0.8, 0.8, 0.8]), 6, as_tokens([2, 2, 2]))
+    made = panel(candidate([11, 12, 13], [0.8, 0.8, 0.8]))
     for came, sign in (([11, 12, 13], 1), ([99], -1)):
         odds, twin = Odds(), Odds()
-        before = chances(odds, candidate)
+        before = chances(odds, made)
         for _ in range(20):
             for model in (odds, twin):
-                model.learn(candidate, as_tokens(came), store=0, fared=0, before=7)
-        after = chances(odds, candidate)
+                model.learn(made, as_tokens(came))
+        after = chances(odds, made)
         assert sign * (after[0] - before[0]) > 0.2 * (1 - before[0] if sign > 0 else before[0])
-        assert after == chances(twin, candidate)
+        assert after == chances(twin, made)
         assert all(0 < p < 1 for p in after)
-        short = odds.judge(candidate, store=0, fared=0, before=7, floor=after[0] * after[1] * 0.999)
-        assert short.tokens.tolist() == [11, 12]
+        assert chances(odds, made, floor=after[0] * after[1] * 0.999) == after[:2]
+        assert chances(Odds(odds.state), made) == after, "another model goes on from there"
 
 
 def test_odds_stop_at_the_first_wrong_token() -> None:
     """What stands behind a wrong token was never put to the test."""
-    candidate = Candidate(as_tokens([11, 12, 13]), np.array([0.3, 0.6, 0.95]), 6, as_tokens([2, 2, 2]))
+    made = panel(candidate([11, 12, 13], [0.3, 0.6, 0.95]))
     odds, one = Odds(), Odds()
-    odds.learn(candidate, as_tokens([99, 12, 13]), store=0, fared=0, before=7)
-    one.learn(candidate, as_tokens([99]), store=0, fared=0, before=7)
-    assert chances(odds, candidate) == chances(one, candidate)
+    assert odds.learn(made, as_tokens([99, 12, 13])) == 0
+    one.learn(made, as_tokens([99]))
+    assert chances(odds, made) == chances(one, made)
+
+
+def test_learning_tells_the_longest_right_run() -> None:
+    made = panel(candidate([11, 12, 13], [0.9] * 3), candidate([11, 20, 21, 22], [0.9] * 4))
+    assert Odds().learn(made, as_tokens([11, 20, 21, 5])) == 3
+    assert Odds().learn(made, as_tokens([4])) == 0
+
+
+def test_agreement_of_sources_is_evidence() -> None:
+    """Two sources that said the same were right, two that parted were wrong: the odds learn to tell them apart."""
+    rng = np.random.default_rng(5)
+    odds = Odds()
+    for _ in range(400):
+        token = int(rng.integers(100, 900))
+        alike = bool(rng.integers(2))
+        made = panel(candidate([token], [0.5]), candidate([token if alike else token + 1], [0.5]))
+        odds.learn(made, as_tokens([token if alike else 5]))
+    agree = chances(odds, panel(candidate([50], [0.5]), candidate([50], [0.5])))[0]
+    part = chances(odds, panel(candidate([50], [0.5]), candidate([60], [0.5])))[0]
+    assert agree > 0.8
+    assert part < 0.2

@@ -52,7 +52,7 @@ def test_what_a_report_prints_makes_the_same_settings() -> None:
 
 def test_unknown_key_lists_the_known(tmp_path: Path) -> None:
     line = fails("max_drafts = 3\n", tmp_path)
-    assert line.startswith("max_drafts: Extra inputs are not permitted; known: lookup, stores, cost_ratio, ")
+    assert line.startswith("max_drafts: Extra inputs are not permitted; known: lookup, stores, parts, cost_ratio, ")
     assert "max_draft," in line
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agspec.draft.drafter import Drafter, Row
+from agspec.draft.drafter import Drafter
+from agspec.draft.request import Row
 from agspec.draft.store import Budgets
 from agspec.tokens import Tokens, as_tokens
 from tests.drafting import make, step, text

@@ -70,12 +70,12 @@ def _blend(a, chain, lengths, n, own, token, latest, followed):
 
 
 @jit
-def draft(a, context, own, floor, tokens, probs, counts):
+def draft(a, context, own, floor, tokens, probs, counts, hits):
     """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match).
 
-    Fills ``tokens``, ``probs`` and ``counts`` (occurrences of the longest order), all [limit], while the product of
-    chances stays >= ``floor``. ``own`` is the position of the context's own last token if the context is itself in the
-    automaton (its last occurrence tells nothing then), else NONE.
+    Fills ``tokens``, ``probs``, ``counts`` (occurrences of the longest order) and ``hits`` (how often the token
+    followed it), all [limit], while the product of chances stays >= ``floor``. ``own`` is the position of the context's
+    own last token if the context is itself in the automaton (its last occurrence tells nothing then), else NONE.
     """
     chain = np.empty(ORDERS, np.int32)
     lengths = np.empty(ORDERS, np.int32)
@@ -126,6 +126,8 @@ def draft(a, context, own, floor, tokens, probs, counts):
         tokens[made] = choice
         probs[made] = best
         counts[made] = a.states[chain[0], COUNT]
+        edge = find(a, chain[0], choice)
+        hits[made] = 0 if edge == NONE else a.states[a.edges[edge, TARGET], COUNT]
         made += 1
         kept = 0
         for i in range(n):

@@ -16,7 +16,7 @@ class Limits:
     """One row of a CapTable.
 
     A draft holds at most ``min(cap, factor * match_length + offset)`` tokens, and ends where the product of the
-    tokens' chances falls under ``floor``; None: under what the next token costs, see ``pace.Pace``.
+    tokens' chances falls under ``floor``; None: under what the next token costs, see ``budget.Budget``.
     """
 
     cap: int = 48
@@ -27,10 +27,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class CapTable:
-    """Role -> limits; a role it does not name uses ``default``."""
+    """Role -> limits; a role it does not name uses ``default``. ``caution``: see ``budget.CAUTION``."""
 
     default: Limits = Limits()
     roles: Mapping[str, Limits] = field(default_factory=dict)
+    caution: float | None = None
 
     def limits(self, role: str) -> Limits:
         """The row of ``role``."""

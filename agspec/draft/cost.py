@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,20 +32,26 @@ class StepCost:
 
     def step(self, rows: int, drafted: float) -> float:
         """Time of a step of ``rows`` rows that verifies ``drafted`` drafted tokens, all rows together."""
-        mean = drafted / rows
-        if len(self.batches) == 1 or rows <= self.batches[0]:
-            return _line(self.drafted, self.times[0], mean)
-        i = min(bisect_right(self.batches, rows), len(self.batches) - 1)
-        low, high = self.batches[i - 1], self.batches[i]
-        near, far = _line(self.drafted, self.times[i - 1], mean), _line(self.drafted, self.times[i], mean)
-        return near + (far - near) * (rows - low) / (high - low)
+        return float(self._times(rows, np.array([drafted]))[0])
+
+    def curve(self, rows: int, n: int) -> Floats:
+        """``step(rows, 0)`` ... ``step(rows, n)``, float64 [n + 1]."""
+        return self._times(rows, np.arange(n + 1, dtype=np.float64))
 
     def share(self, rows: int, drafted: float) -> float:
         """Cost of one more drafted token over that of a step without drafts, at ``rows`` rows."""
         return (self.step(rows, drafted + 1) - self.step(rows, drafted)) / self.step(rows, 0)
 
-
-def _line(knots: Sequence[float], values: Sequence[float], x: float) -> float:
-    i = min(max(bisect_right(knots, x), 1), len(knots) - 1)
-    low, high = knots[i - 1], knots[i]
-    return values[i - 1] + (values[i] - values[i - 1]) * (x - low) / (high - low)
+    def _times(self, rows: int, drafted: Floats) -> Floats:
+        times = np.array(self.times[0])
+        if len(self.batches) > 1 and rows > self.batches[0]:
+            i = min(bisect_right(self.batches, rows), len(self.batches) - 1)
+            low, high = self.batches[i - 1], self.batches[i]
+            near, far = np.array(self.times[i - 1]), np.array(self.times[i])
+            times = near + (far - near) * (rows - low) / (high - low)
+        knots = np.array(self.drafted)
+        mean = drafted / rows
+        at = np.clip(np.searchsorted(knots, mean, side="right"), 1, knots.size - 1)
+        slope = (times[at] - times[at - 1]) / (knots[at] - knots[at - 1])
+        found: Floats = times[at - 1] + slope * (mean - knots[at - 1])
+        return found

@@ -1,64 +1,42 @@
-"""The decision: look up all stores, choose one continuation, cap it."""
+"""The decision: look up all sources, choose one continuation a row, and of all rows the tokens that pay."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from agspec.draft.align import Aligner
+from agspec.draft.budget import Budget, best
 from agspec.draft.caps import MAX_DRAFT, CapTable
+from agspec.draft.cost import StepCost
 from agspec.draft.counts import Counts, Draft
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
-from agspec.draft.novel import common_prefix
-from agspec.draft.pace import Pace
-from agspec.draft.store import STORE_NAMES, Budgets, Intake, Session, Store, StoreName, Tenant
+from agspec.draft.names import PART_NAMES, SOURCE_NAMES, STORE_NAMES, PartName, SourceName, StoreName
+from agspec.draft.odds import ROLES, OddsState
+from agspec.draft.panel import NUM_SOURCES
+from agspec.draft.regions import Regions
+from agspec.draft.registry import Registry
+from agspec.draft.request import Offer, Request, Row
+from agspec.draft.store import Budgets, Intake, Session, Store
+from agspec.messages import Role
 from agspec.tokens import Tokens
 
 HEADER = 24
 """Tokens of the prompt's end that an output's document starts with: the chat frame before the first word."""
-
-
 RAW_FLOOR = 0.02
 """Product of a store's own chances at which its candidate ends; the odds cut it shorter."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One request in one step.
-
-    ``context``: its last tokens, the new ones included, int32 [n]. ``num_new``: how many came since the last step.
-    ``room``: most tokens that may be drafted.
-    """
-
-    request: str
-    context: Tokens
-    num_new: int
-    room: int
-
-
-@dataclass(eq=False)
-class _Request:
-    session: Session
-    role: str
-    prompt: Tokens
-    document: Any
-    output: list[int] = field(default_factory=list)
-    pending: Draft | None = None
-    judged: list[tuple[int, Candidate]] = field(default_factory=list)
-    before: int = 0
-    fared: int = 0
+ROLE_NUMBERS = {role: number for number, role in enumerate(Role.__args__[: ROLES - 1])}  # type: ignore[attr-defined]
 
 
 class Drafter:
     """Drafts for the rows of a step, from the stores of each row's session and tenant.
 
-    ``lookup``: makes the engine behind each store. ``cost_ratio``: what one more verified token costs over a step's
-    fixed cost. ``corpus``: a frozen lookup all tenants may read. ``barred``: token ids a draft never holds nor passes
-    (sorted). ``enabled``: stores in use.
+    ``lookup``: makes the engine behind each store. ``cost``: what a step costs. ``corpus``: a frozen lookup all tenants
+    may read. ``barred``: token ids a draft never holds nor passes (sorted). ``odds``: where the tenants' models start.
+    ``regions``: tells what is being written. ``enabled``: stores in use; ``parts``: parts of the policy in use.
 
     Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
     same drafts: no clock, no randomness, no order of a hash table decides anything.
@@ -70,25 +48,30 @@ class Drafter:
         lookup: LookupFactory,
         caps: CapTable,
         budgets: Budgets,
-        cost_ratio: float,
+        cost: StepCost,
         barred: Tokens,
         vocab_size: int,
         corpus: Lookup | None = None,
+        odds: OddsState | None = None,
+        regions: Regions | None = None,
         enabled: Sequence[StoreName] = STORE_NAMES,
+        parts: Sequence[PartName] = PART_NAMES,
     ) -> None:
-        self._make = lookup
         self.caps = caps
-        self._budgets = budgets
-        self._cost_ratio = cost_ratio
-        self._barred = frozenset(int(token) for token in barred)
+        self.budget = Budget(cost) if caps.caution is None else Budget(cost, caution=caps.caution)
+        self._barred = barred
         self._vocab_size = vocab_size
+        self._regions = regions if "regions" in parts else None
         self._enabled = tuple(enabled)
+        self._parts = tuple(parts)
         self._corpus = Store("corpus", lookup, 0)
         self._corpus.lookup = corpus
-        self._tenants: OrderedDict[str, Tenant] = OrderedDict()
-        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
-        self._requests: dict[str, _Request] = {}
         self.intake = Intake(budgets.tokens_per_step)
+        self.homes = Registry(lookup, budgets, self.intake, odds)
+        self._requests: dict[str, Request] = {}
+        self._chances = np.zeros((NUM_SOURCES, MAX_DRAFT))
+        self._kept = np.zeros(NUM_SOURCES, np.int64)
+        self._merits = np.zeros(MAX_DRAFT)
         self.counts = Counts()
 
     def __contains__(self, request: str) -> bool:
@@ -105,8 +88,8 @@ class Drafter:
         """A request begins. Without a session it is one of its own, forgotten at its end but for its output."""
         home = self._session(tenant, f"\0{request}" if session is None else session)
         self._read(home, prompt)
-        document = home.store.open(prompt[-HEADER:])
-        self._requests[request] = _Request(home, role, prompt, document)
+        aligner = Aligner(prompt) if "aligned" in self._parts else None
+        self._requests[request] = Request(home, role, prompt, home.store.open(prompt[-HEADER:]), aligner)
 
     def remember(self, session: str, text: Tokens, *, tenant: str = "") -> None:
         """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
@@ -114,7 +97,7 @@ class Drafter:
 
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
-        home = self._tenant(tenant)
+        home = self.homes.tenant(tenant, busy=self._busy())
         if not home.is_new(key):
             return
         for tokens in forms:
@@ -128,92 +111,141 @@ class Drafter:
         output = np.asarray(state.output, np.int32)
         state.session.novelty.remember(state.prompt, output)
         self.intake.add(state.session.tenant.shared, output, tail=state.prompt[-HEADER:].copy())
-        for key in [k for k, s in self._sessions.items() if s is state.session and k[1] == f"\0{request}"]:
-            self._drop(key)
+        for key in [k for k, s in self.homes.sessions.items() if s is state.session and k[1] == f"\0{request}"]:
+            self.homes.drop(key)
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""
-        if (tenant, session) in self._sessions:
-            self._drop((tenant, session))
+        if (tenant, session) in self.homes.sessions:
+            self.homes.drop((tenant, session))
 
     def propose(self, rows: Sequence[Row]) -> list[Draft | None]:
         """One step: learn what was accepted, take in what waits, draft for each row. Unknown requests get None."""
+        self.observe_step(rows)
         for row in rows:
             self.observe(row)
         self.intake.step()
-        return [self.draft(row) for row in rows]
+        return self.commit([self.offer(row, len(rows)) for row in rows])
+
+    def observe_step(self, rows: Sequence[Row]) -> None:
+        """What a step of these rows brought, all together: the engine's pace."""
+        known = [(self._requests[row.request], row.num_new) for row in rows if row.request in self and row.num_new]
+        if known:
+            drafted = sum(0 if state.pending is None else int(state.pending.tokens.size) for state, _ in known)
+            self.budget.observe(rows=len(known), num_new=sum(new for _, new in known), num_draft=drafted)
 
     def observe(self, row: Row) -> None:
         """Take in a row's new tokens, and what they say of its last draft."""
         state = self._requests.get(row.request)
         if state is None or not row.num_new:
             return
-        new = row.context[-row.num_new :]
+        new = np.ascontiguousarray(row.context[-row.num_new :])
         state.output.extend(new.tolist())
-        state.session.store.extend(state.document, np.ascontiguousarray(new))
-        self._learn(state, np.ascontiguousarray(new))
-        num_draft = 0 if state.pending is None else int(state.pending.tokens.size)
-        state.session.tenant.pace.observe(num_new=row.num_new, num_draft=num_draft)
+        state.session.store.extend(state.document, new)
+        if state.aligner is not None:
+            state.aligner.extend(new)
+        if self._regions is not None:
+            self._regions.advance(new, state.region)
+        right = state.session.tenant.odds.learn(state.panel, new)
+        run = 0 if right < new.size else min(state.fared // 3 + 1, 3)
+        state.fared = 3 * run + min(right, 2)
+        state.panel.clear()
         if state.pending is not None:
-            drafted = state.pending.tokens
-            accepted = min(row.num_new - 1, int(drafted.size))
+            drafted = int(state.pending.tokens.size)
+            accepted = min(row.num_new - 1, drafted)
             self.counts.add(state.pending, accepted)
-            state.session.controller(state.role).observe(drafted=int(drafted.size), accepted=accepted)
+            state.session.controller(state.role).observe(drafted=drafted, accepted=accepted)
             state.pending = None
 
-    def draft(self, row: Row) -> Draft | None:
-        """The draft for one row, None where nothing is worth verifying."""
+    def offer(self, row: Row, num_rows: int) -> Offer | None:
+        """What one of ``num_rows`` rows would draft, None where nothing is worth verifying."""
         state = self._requests.get(row.request)
         if state is None or row.room < 1 or not row.context.size:
             return None
-        multiplier = state.session.controller(state.role).step()
+        multiplier = state.session.controller(state.role).step() if "multiplier" in self._parts else 1.0
         if multiplier == 0.0:
             return None
         limits = self.caps.limits(state.role)
-        tenant = state.session.tenant
-        floor = tenant.pace.floor if limits.floor is None else limits.floor
-        state.before = int(row.context[-1])
-        state.judged = []
-        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
-        limit = min(row.room, limits.cap, MAX_DRAFT)
-        best: Candidate | None = None
-        source: StoreName = "session"
-        for store, document in self._stores(state):
-            self.counts.num_lookups[store.name] += 1
-            raw = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
-            if raw is None:
-                continue
-            self.counts.num_hits[store.name] += 1
-            number = STORE_NAMES.index(store.name)
-            state.judged.append((number, raw))
-            found = tenant.odds.judge(raw, store=number, fared=state.fared, before=state.before, floor=floor)
-            if best is None or found.expected > best.expected:
-                best, source = found, store.name
-        if best is None:
+        limit = self._look_up(state, row, limits.cap)
+        share = self.budget.share(num_rows)
+        fixed = limits.floor is not None
+        floor = self.budget.floor(share) if limits.floor is None else limits.floor
+        panel = state.panel
+        state.session.tenant.odds.judge(panel, floor=min(floor, RAW_FLOOR), chances=self._chances, kept=self._kept)
+        choice, n = best(self._chances, self._kept, share, self.budget.rate, fixed, floor, self._merits)
+        if choice < 0:
             return None
-        longest = int(self.caps.longest(state.role, best.match_length) * multiplier)
-        tokens = self._legal(best.tokens[: min(longest, limit)])
+        match_length = int(panel.lengths[choice])
+        longest = min(limit, int(self.caps.longest(state.role, match_length) * multiplier))
+        tokens = self._legal(panel.tokens[choice, : min(n, longest)])
         if not tokens.size:
             return None
-        expected = float(np.cumprod(best.probs[: tokens.size]).sum())
-        state.pending = Draft(tokens, source, best.match_length, expected, state.role)
+        merits = None if fixed or "batch" not in self._parts else self._merits[: tokens.size].copy()
+        chances = self._chances[choice, : tokens.size].copy()
+        return Offer(row.request, SOURCE_NAMES[choice], tokens.copy(), match_length, chances, merits)
+
+    def commit(self, offers: Sequence[Offer | None]) -> list[Draft | None]:
+        """The drafts of a step: of all rows' offers the tokens that pay together."""
+        rated = [i for i, offer in enumerate(offers) if offer is not None and offer.merits is not None]
+        lengths = {i: offer.tokens.size for i, offer in enumerate(offers) if offer is not None}
+        if rated:
+            paid = self.budget.afford([offers[i].merits for i in rated], rows=len(offers))  # type: ignore[union-attr,misc]
+            lengths.update(zip(rated, paid, strict=True))
+        return [None if offer is None else self._draft(offer, lengths[i]) for i, offer in enumerate(offers)]
+
+    def candidates(self, row: Row) -> list[tuple[SourceName, Candidate]]:
+        """What every source proposes for ``row``, unjudged: for an oracle that knows what comes."""
+        state = self._requests[row.request]
+        self._look_up(state, row, self.caps.limits(state.role).cap)
+        return state.panel.candidates()
+
+    def force(self, row: Row, source: SourceName, tokens: Tokens) -> Draft:
+        """Draft ``tokens`` for ``row``, whatever they are worth."""
+        state = self._requests[row.request]
+        state.pending = Draft(tokens, source, 0, float(tokens.size), state.role)
+        return state.pending
+
+    def _look_up(self, state: Request, row: Row, cap: int) -> int:
+        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
+        limit = min(row.room, cap, MAX_DRAFT)
+        panel = state.panel
+        panel.clear()
+        if limit < 1:
+            return 0
+        panel.moment[:] = (
+            context[-1], context[-2] if context.size > 1 else -1, state.fared, ROLE_NUMBERS.get(state.role, ROLES - 1)
+        )  # fmt: skip
+        for store, document in self._stores(state):
+            self.counts.num_lookups[store.name] += 1
+            found = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
+            if found is not None:
+                self._put(state, STORE_NAMES.index(store.name), found)
+        if state.aligner is not None and "session" in self._enabled:
+            self.counts.num_lookups["aligned"] += 1
+            found = state.aligner.draft(limit)
+            if found is not None:
+                self._put(state, NUM_SOURCES - 1, found)
+        return limit
+
+    def _put(self, state: Request, source: int, candidate: Candidate) -> None:
+        self.counts.num_hits[SOURCE_NAMES[source]] += 1
+        state.panel.put(source, candidate)
+        if self._regions is not None:
+            self._regions.walk(candidate.tokens, candidate.tokens.size, state.region, state.panel.regions[source])
+
+    def _draft(self, offer: Offer, length: int) -> Draft | None:
+        if not length:
+            return None
+        state = self._requests[offer.request]
+        expected = float(np.cumprod(offer.chances[:length]).sum())
+        state.pending = Draft(offer.tokens[:length], offer.source, offer.match_length, expected, state.role)
         return state.pending
 
     def _read(self, home: Session, text: Tokens) -> None:
         for start, end in home.novelty.spans(text):
             self.intake.add(home.store, text[start:end].copy(), tail=text[max(0, start - HEADER) : start].copy())
 
-    def _learn(self, state: _Request, came: Tokens) -> None:
-        odds = state.session.tenant.odds
-        best = 0
-        for number, candidate in state.judged:
-            odds.learn(candidate, came, store=number, fared=state.fared, before=state.before)
-            best = max(best, common_prefix(candidate.tokens, came))
-        run = 0 if best < came.size else min(state.fared // 3 + 1, 3)
-        state.fared = 3 * run + min(best, 2)
-        state.judged = []
-
-    def _stores(self, state: _Request) -> list[tuple[Store, Any]]:
+    def _stores(self, state: Request) -> list[tuple[Store, Any]]:
         tenant = state.session.tenant
         every = {
             "session": (state.session.store, state.document),
@@ -224,43 +256,11 @@ class Drafter:
         return [every[name] for name in self._enabled if every[name][0].lookup is not None]
 
     def _legal(self, tokens: Tokens) -> Tokens:
-        for i, token in enumerate(tokens.tolist()):
-            if token in self._barred or not 0 <= token < self._vocab_size:
-                return tokens[:i]
-        return tokens
+        wrong = np.isin(tokens, self._barred) | (tokens < 0) | (tokens >= self._vocab_size)
+        return tokens[: int(np.argmax(wrong))] if wrong.any() else tokens
 
-    def _tenant(self, name: str) -> Tenant:
-        tenant = self._tenants.get(name)
-        if tenant is None:
-            tenant = Tenant(
-                workspace=Store("workspace", self._make, self._budgets.workspace),
-                shared=Store("shared", self._make, self._budgets.shared),
-                pace=Pace(self._cost_ratio),
-            )
-            self._tenants[name] = tenant
-        self._tenants.move_to_end(name)
-        busy = {id(state.session.tenant) for state in self._requests.values()}
-        idle = [key for key, other in self._tenants.items() if id(other) not in busy and other is not tenant]
-        for key in idle[: max(0, len(self._tenants) - self._budgets.tenants)]:
-            gone = self._tenants.pop(key)
-            for session in [session for session in self._sessions if session[0] == key]:
-                self._drop(session)
-            self.intake.drop(gone.workspace)
-            self.intake.drop(gone.shared)
-        return tenant
+    def _busy(self) -> list[Session]:
+        return [state.session for state in self._requests.values()]
 
     def _session(self, tenant: str, name: str) -> Session:
-        home = self._tenant(tenant)
-        session = self._sessions.get((tenant, name))
-        if session is None:
-            session = Session(Store("session", self._make, self._budgets.session), home)
-            self._sessions[tenant, name] = session
-        self._sessions.move_to_end((tenant, name))
-        busy = {id(state.session) for state in self._requests.values()}
-        idle = [key for key, other in self._sessions.items() if id(other) not in busy and other is not session]
-        for key in idle[: max(0, len(self._sessions) - self._budgets.sessions)]:
-            self._drop(key)
-        return session
-
-    def _drop(self, key: tuple[str, str]) -> None:
-        self.intake.drop(self._sessions.pop(key).store)
+        return self.homes.session(tenant, name, busy=self._busy())

@@ -54,7 +54,8 @@ class FrozenLookup:
         probs = np.empty(limit, np.float64)
         counts = np.empty(limit, np.int32)
         n, length = sampling.draft(*self._arrays, context[-MAX_CONTEXT:], floor, tokens, probs, counts)
-        return Candidate(tokens[:n], probs[:n], int(length), counts[:n]) if n else None
+        hits = np.rint(probs[:n] * counts[:n]).astype(np.int32)
+        return Candidate(tokens[:n], probs[:n], int(length), counts[:n], hits) if n else None
 
 
 def separated(documents: list[Tokens]) -> Tokens:

@@ -27,13 +27,15 @@ class Candidate:
     """A continuation some store knows.
 
     ``tokens`` int32 [n]; ``probs`` float64 [n], the chance of each token given that those before it were right;
-    ``match_length`` in tokens; ``counts`` int32 [n], how often the store has seen what the token follows from.
+    ``match_length`` in tokens; ``counts`` int32 [n], how often the store has seen what the token follows from;
+    ``hits`` int32 [n], how often the token followed then.
     """
 
     tokens: Tokens
     probs: npt.NDArray[np.float64]
     match_length: int
     counts: Tokens
+    hits: Tokens
 
     @property
     def expected(self) -> float:
@@ -158,7 +160,7 @@ def draft_from(automaton: Automaton, context: Tokens, *, limit: int, floor: floa
     tokens = np.empty(limit, np.int32)
     probs = np.empty(limit, np.float64)
     counts = np.empty(limit, np.int32)
-    n, length = blend.draft(
-        automaton.arrays, context[-MAX_CONTEXT:], kernels.NONE if own is None else own, floor, tokens, probs, counts
-    )
-    return Candidate(tokens[:n], probs[:n], int(length), counts[:n]) if n else None
+    hits = np.empty(limit, np.int32)
+    position = kernels.NONE if own is None else own
+    n, length = blend.draft(automaton.arrays, context[-MAX_CONTEXT:], position, floor, tokens, probs, counts, hits)
+    return Candidate(tokens[:n], probs[:n], int(length), counts[:n], hits[:n]) if n else None

@@ -1,105 +1,163 @@
 """How likely a candidate's tokens are to be accepted, learned while drafting.
 
-An online logistic model over one-hot features. It starts from a plain prior (longer match, likelier) and learns from
-every step, drafted or not: the tokens that came say which candidates were right. Per tenant, deterministic.
+A logistic model over one-hot features, trained online: the tokens that came say which candidates were right, drafted
+or not. It starts from a plain prior (longer match, likelier) or from what ``agspec calibrate`` learned, and goes on
+learning: per tenant, deterministic. Learning rates shrink per feature as in AdaGrad (Duchi et al. 2011).
 
-Features of token k of a candidate: store; store x match length; store x chance the store gives it; match length x
-position; the token's own id and the one before it (hashed); evidence count; how the row's last candidate fared.
-Learning rates shrink per feature as in AdaGrad (Duchi et al. 2011).
+GROUPS names the features of token k of a candidate. ``agreement``: for each other source whether it says the same up
+to here, has parted, or says nothing. The HASHED groups tell tokens apart, in hashed slots.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from agspec.draft.kernels import jit
-from agspec.draft.lookup import Candidate
+from agspec.draft.names import REGION_NAMES
+from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.tokens import Tokens
 
-NUM_STORES = 4
-_LENGTHS = 12
-_CHANCES = 10
-_POSITIONS = 9
-_COUNTS = 6
-_FARED = 12
-_HASHED = 4096
-_STORE = 0
-_LENGTH = _STORE + NUM_STORES
-_CHANCE = _LENGTH + NUM_STORES * _LENGTHS
-_POSITION = _CHANCE + NUM_STORES * _CHANCES
-_COUNT = _POSITION + _LENGTHS * _POSITIONS
-_LAST = _COUNT + _COUNTS * _LENGTHS
-_OWN = _LAST + _FARED * _POSITIONS
-_BEFORE = _OWN + _HASHED
-NUM_WEIGHTS = _BEFORE + _HASHED
-NUM_FEATURES = 8
+Weights = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+
+LENGTHS, CHANCES, POSITIONS, COUNTS, SHARES, FARED, ROLES = 12, 16, 9, 6, 6, 12, 12
+SMALL, LARGE = 1 << 12, 1 << 15
+STATES = 3 ** (NUM_SOURCES - 1)
+
+GROUPS: dict[str, tuple[int, ...]] = {
+    "source": (NUM_SOURCES,),
+    "length": (NUM_SOURCES, LENGTHS),
+    "chance": (NUM_SOURCES, CHANCES),
+    "position": (LENGTHS, POSITIONS),
+    "evidence": (COUNTS, SHARES, LENGTHS),
+    "fared": (FARED, POSITIONS),
+    "agreement": (NUM_SOURCES, STATES),
+    "agreeing": (NUM_SOURCES, NUM_SOURCES, CHANCES),
+    "role": (ROLES, CHANCES),
+    "region": (len(REGION_NAMES), CHANCES),
+    "region position": (len(REGION_NAMES), POSITIONS),
+    "token": (SMALL,),
+    "token before": (SMALL,),
+    "pair": (LARGE,),
+    "triple": (LARGE,),
+    "pair before": (LARGE,),
+    "token x chance": (LARGE,),
+    "token x length": (LARGE,),
+    "token x agreement": (LARGE,),
+}
+HASHED = ("token", "token before", "pair", "triple", "pair before", "token x chance", "token x length",
+          "token x agreement")  # fmt: skip
+NUM_FEATURES = len(GROUPS)
+STARTS = np.cumsum([0, *(int(np.prod(shape)) for shape in GROUPS.values())])
+NUM_WEIGHTS = int(STARTS[-1])
 RATE = 0.25
 PRIOR_LENGTH = (-2.0, -1.2, -0.6, -0.2, 0.1, 0.3, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6)
-PRIOR_CHANCE = (-2.0, -1.6, -1.2, -0.8, -0.4, 0.0, 0.4, 0.8, 1.0, 1.2)
 
 
 @jit
 def _length_bucket(length):
-    if length <= 5:
-        return length
-    if length <= 7:
-        return 6
-    if length <= 10:
-        return 7
-    if length <= 15:
-        return 8
-    if length <= 23:
-        return 9
-    if length <= 40:
-        return 10
+    for bucket, last in enumerate((0, 1, 2, 3, 4, 5, 7, 10, 15, 23, 40)):
+        if length <= last:
+            return bucket
     return 11
 
 
 @jit
 def _position_bucket(k):
-    if k < 4:
-        return k
-    if k < 6:
-        return 4
-    if k < 10:
-        return 5
-    if k < 16:
-        return 6
-    if k < 28:
-        return 7
+    for bucket, last in enumerate((0, 1, 2, 3, 5, 9, 15, 27)):
+        if k <= last:
+            return bucket
     return 8
 
 
 @jit
 def _chance_bucket(p):
-    if p < 0.9:
-        return int(p * 8)
-    return 8 if p < 0.97 else 9
+    p = min(max(p, 1e-6), 1 - 1e-6)
+    return min(CHANCES - 1, max(0, int((np.log(p / (1 - p)) + 3.0) * 2.0)))
 
 
 @jit
 def _count_bucket(count):
     bucket = 0
-    while count > 1 and bucket < _COUNTS - 1:
+    while count > 1 and bucket < COUNTS - 1:
         count //= 2
         bucket += 1
     return bucket
 
 
 @jit
-def _features(store, length, fared, tokens, probs, counts, before, k, out):
-    longer = _length_bucket(length + k)
-    bucket = _length_bucket(length)
+def _share_bucket(hits, count):
+    if hits <= 0:
+        return 0
+    if hits >= count:
+        return 5
+    return 1 + int(4 * hits / count)
+
+
+@jit
+def _hash(a, b, c, size):
+    mixed = (a * 0x9E3779B1 + b * 0x85EBCA6B + c * 0xC2B2AE35) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
+    return (mixed >> 8) % size
+
+
+@jit
+def _parted(tokens, sizes, out):
+    """``out[a, b]``: tokens that the candidates of a and b share from the start."""
+    for a in range(NUM_SOURCES):
+        for b in range(a):
+            n = 0
+            while n < min(sizes[a], sizes[b]) and tokens[a, n] == tokens[b, n]:
+                n += 1
+            out[a, b] = n
+            out[b, a] = n
+
+
+@jit
+def _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, out):
+    own = tokens[s, k]
+    before = tokens[s, k - 1] if k > 0 else moment[0]
+    two_before = tokens[s, k - 2] if k > 1 else moment[1 - k]
+    length = _length_bucket(lengths[s])
+    longer = _length_bucket(lengths[s] + k)
     position = _position_bucket(k)
-    out[0] = _STORE + store
-    out[1] = _LENGTH + store * _LENGTHS + longer
-    out[2] = _CHANCE + store * _CHANCES + _chance_bucket(probs[k])
-    out[3] = _POSITION + bucket * _POSITIONS + position
-    out[4] = _COUNT + _count_bucket(counts[k]) * _LENGTHS + longer
-    out[5] = _LAST + fared * _POSITIONS + position
-    previous = tokens[k - 1] if k > 0 else before
-    out[6] = _OWN + ((tokens[k] * 0x9E3779B1) >> 7) % _HASHED
-    out[7] = _BEFORE + ((previous * 0x9E3779B1) >> 7) % _HASHED
+    chance = _chance_bucket(probs[s, k])
+    region = regions[s, k]
+    state, agree, differ = 0, 0, 0
+    for o in range(NUM_SOURCES):
+        if o == s:
+            continue
+        state *= 3
+        if sizes[o] > k and parted[s, o] > k:
+            state += 1
+            agree += 1
+        elif parted[s, o] <= k and parted[s, o] < sizes[o]:
+            state += 2
+            differ += 1
+    out[0] = s
+    out[1] = s * LENGTHS + longer
+    out[2] = s * CHANCES + chance
+    out[3] = length * POSITIONS + position
+    out[4] = (_count_bucket(counts[s, k]) * SHARES + _share_bucket(hits[s, k], counts[s, k])) * LENGTHS + longer
+    out[5] = moment[2] * POSITIONS + position
+    out[6] = s * STATES + state
+    out[7] = (agree * NUM_SOURCES + differ) * CHANCES + chance
+    out[8] = moment[3] * CHANCES + chance
+    out[9] = region * CHANCES + chance
+    out[10] = region * POSITIONS + position
+    out[11] = _hash(own, 0, 0, SMALL)
+    out[12] = _hash(before, 0, 0, SMALL)
+    out[13] = _hash(own, before, 0, LARGE)
+    out[14] = _hash(own, before, two_before, LARGE)
+    out[15] = _hash(before, two_before, 1, LARGE)
+    out[16] = _hash(own, chance, 2, LARGE)
+    out[17] = _hash(own, longer, s, LARGE)
+    out[18] = _hash(own, agree * NUM_SOURCES + differ, s, LARGE)
+    for i in range(NUM_FEATURES):
+        out[i] += STARTS[i]
 
 
 @jit
@@ -111,56 +169,89 @@ def _chance(weights, features):
 
 
 @jit
-def judge(weights, store, length, fared, tokens, probs, counts, before, floor, out):
-    """Fill ``out`` with the chance of each token; how many until the product falls under ``floor``."""
+def judge(weights, tokens, probs, counts, hits, regions, sizes, lengths, moment, floor, out, kept):
+    """Fill ``out`` [source, k] with the chance of each token; ``kept``: how many until the product is under floor."""
     features = np.empty(NUM_FEATURES, np.int64)
-    survival = 1.0
-    for k in range(tokens.size):
-        _features(store, length, fared, tokens, probs, counts, before, k, features)
-        out[k] = _chance(weights, features)
-        survival *= out[k]
-        if survival < floor:
-            return k
-    return tokens.size
+    parted = np.zeros((NUM_SOURCES, NUM_SOURCES), np.int64)
+    _parted(tokens, sizes, parted)
+    for s in range(NUM_SOURCES):
+        survival = 1.0
+        kept[s] = sizes[s]
+        for k in range(sizes[s]):
+            _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, features)
+            out[s, k] = _chance(weights, features)
+            survival *= out[s, k]
+            if survival < floor:
+                kept[s] = k
+                break
 
 
 @jit
-def learn(weights, squares, store, length, fared, tokens, probs, counts, before, came):
-    """One gradient step for each token that ``came`` decides, up to the first wrong one."""
+def learn(weights, squares, tokens, probs, counts, hits, regions, sizes, lengths, moment, came):
+    """One gradient step for each token that ``came`` decides, up to a candidate's first wrong one; longest run."""
     features = np.empty(NUM_FEATURES, np.int64)
-    for k in range(min(tokens.size, came.size)):
-        right = tokens[k] == came[k]
-        _features(store, length, fared, tokens, probs, counts, before, k, features)
-        error = (1.0 if right else 0.0) - _chance(weights, features)
-        for feature in features:
-            squares[feature] += error * error
-            weights[feature] += RATE * error / np.sqrt(squares[feature])
-        if not right:
-            break
+    parted = np.zeros((NUM_SOURCES, NUM_SOURCES), np.int64)
+    _parted(tokens, sizes, parted)
+    best = 0
+    for s in range(NUM_SOURCES):
+        for k in range(min(sizes[s], came.size)):
+            right = tokens[s, k] == came[k]
+            _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, features)
+            error = (1.0 if right else 0.0) - _chance(weights, features)
+            for feature in features:
+                squares[feature] += error * error
+                weights[feature] += RATE * error / np.sqrt(squares[feature])
+            if not right:
+                break
+            best = max(best, k + 1)
+    return best
+
+
+@dataclass(frozen=True)
+class OddsState:
+    """What a model has learned: ``weights`` and sums of squared errors, float32 [NUM_WEIGHTS]."""
+
+    weights: Weights
+    squares: Weights
+
+
+def prior() -> OddsState:
+    """Longer match and likelier by the store's own count: likelier; all else unknown."""
+    weights = np.zeros(NUM_WEIGHTS, np.float32)
+    for source in range(NUM_SOURCES):
+        weights[STARTS[1] + source * LENGTHS :][:LENGTHS] = PRIOR_LENGTH
+        weights[STARTS[2] + source * CHANCES :][:CHANCES] = (np.arange(CHANCES) / 2 - 2.75) * 0.5
+    return OddsState(weights, np.ones(NUM_WEIGHTS, np.float32))
 
 
 class Odds:
     """The model of one tenant."""
 
-    def __init__(self) -> None:
-        self._weights = np.zeros(NUM_WEIGHTS)
-        self._squares = np.ones(NUM_WEIGHTS)
-        for store in range(NUM_STORES):
-            self._weights[_LENGTH + store * _LENGTHS :][:_LENGTHS] = PRIOR_LENGTH
-            self._weights[_CHANCE + store * _CHANCES :][:_CHANCES] = PRIOR_CHANCE
+    def __init__(self, start: OddsState | None = None) -> None:
+        state = prior() if start is None else start
+        self._weights, self._squares = state.weights.copy(), state.squares.copy()
 
-    def judge(self, candidate: Candidate, *, store: int, fared: int, before: int, floor: float) -> Candidate:
-        """``candidate`` with learned chances, cut where their product falls under ``floor``."""
-        out = np.empty(candidate.tokens.size)
-        n = judge(
-            self._weights, store, candidate.match_length, fared, candidate.tokens, candidate.probs, candidate.counts,
-            before, floor, out,
+    @property
+    def state(self) -> OddsState:
+        """What has been learned so far."""
+        return OddsState(self._weights.copy(), self._squares.copy())
+
+    def judge(
+        self, panel: Panel, *, floor: float, chances: npt.NDArray[np.float64], kept: npt.NDArray[np.int64]
+    ) -> None:
+        """Fill ``chances`` [NUM_SOURCES, MAX_DRAFT] and ``kept`` [NUM_SOURCES]: tokens till the product < floor."""
+        p = panel
+        judge(
+            self._weights, p.tokens, p.probs, p.counts, p.hits, p.regions, p.sizes, p.lengths, p.moment,
+            floor, chances, kept,
         )  # fmt: skip
-        return Candidate(candidate.tokens[:n], out[:n], candidate.match_length, candidate.counts[:n])
 
-    def learn(self, candidate: Candidate, came: Tokens, *, store: int, fared: int, before: int) -> None:
-        """What came after ``candidate`` was made, int32 [n]."""
-        learn(
-            self._weights, self._squares, store, candidate.match_length, fared, candidate.tokens, candidate.probs,
-            candidate.counts, before, came,
+    def learn(self, panel: Panel, came: Tokens) -> int:
+        """What came after ``panel`` was made, int32 [n]; how many tokens its best candidate had right."""
+        p = panel
+        return int(
+            learn(
+                self._weights, self._squares, p.tokens, p.probs, p.counts, p.hits, p.regions, p.sizes, p.lengths,
+                p.moment, came,
+            )
         )  # fmt: skip

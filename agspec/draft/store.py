@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from agspec.draft.controller import Controller
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.names import StoreName
 from agspec.draft.novel import Novelty
 from agspec.draft.odds import Odds
-from agspec.draft.pace import Pace
 from agspec.tokens import EMPTY, Tokens
-
-StoreName = Literal["session", "workspace", "shared", "corpus"]
-"""``shared`` and ``corpus`` are the live and the frozen half of the global store."""
-STORE_NAMES: tuple[StoreName, ...] = ("session", "workspace", "shared", "corpus")
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,6 @@ class Tenant:
 
     workspace: Store
     shared: Store
-    pace: Pace
     odds: Odds = field(default_factory=Odds)
     _files: set[object] = field(default_factory=set)
     _num_evicted: int = 0

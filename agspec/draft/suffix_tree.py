@@ -73,7 +73,8 @@ class SuffixTreeLookup:
         survival = np.asarray(found.probs, np.float64)
         probs = survival / np.concatenate(([1.0], survival[:-1]))
         tokens = np.asarray(found.token_ids, np.int32)
-        return Candidate(tokens, probs, int(found.match_len), np.ones_like(tokens))
+        once = np.ones_like(tokens)
+        return Candidate(tokens, probs, int(found.match_len), once, once)
 
     def _evict(self, newest: int) -> None:
         self.memory_bytes = int(self._tree.estimate_memory())

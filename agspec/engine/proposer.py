@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agspec.build import build_drafter
-from agspec.draft.drafter import Drafter, Row
+from agspec.draft.counts import Draft
+from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
+from agspec.draft.request import Row
 from agspec.engine import patches
 from agspec.engine.config import ROLE, SESSION, TENANT, from_environment
 from agspec.tokens import as_tokens, load_tokenizer
@@ -85,12 +87,16 @@ class Proposer:
         rows: list[Row | None] = []
         for i, sampled in enumerate(sampled_token_ids):
             rows.append(self._guard("row", self._row, i, sampled, num_tokens_no_spec, token_ids_cpu))
-        for row in rows:
-            if row is not None:
-                self._guard("observe", self.drafter.observe, row)
-        if any(row is not None for row in rows):
-            self._guard("intake", self.drafter.intake.step)
-        return [[] if row is None else self._guard("draft", self._draft, row) or [] for row in rows]
+        known = [row for row in rows if row is not None]
+        if not known:
+            return [[] for _ in rows]
+        self._guard("observe", self.drafter.observe_step, known)
+        for row in known:
+            self._guard("observe", self.drafter.observe, row)
+        self._guard("intake", self.drafter.intake.step)
+        offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
+        drafts = self._guard("draft", self.drafter.commit, offers) or [None] * len(rows)
+        return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
 
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""
@@ -129,9 +135,8 @@ class Proposer:
             role=str(extra.get(ROLE, "other")),
         )
 
-    def _draft(self, row: Row) -> list[int]:
-        draft = self.drafter.draft(row)
-        if draft is None:
+    def _checked(self, row: Row | None, draft: Draft | None) -> list[int]:
+        if row is None or draft is None:
             return []
         tokens: list[int] = draft.tokens[: row.room].tolist()
         if not all(0 <= token < self.vocab_size for token in tokens):

@@ -9,9 +9,10 @@ import numpy as np
 
 from agspec.build import build_drafter
 from agspec.draft.counts import Counts
-from agspec.draft.drafter import Drafter, Row
+from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT, jit
 from agspec.draft.lookup import SamLookup
+from agspec.draft.request import Row
 from agspec.errors import MissingExtraError
 from agspec.replay.plan import PlannedCall
 from agspec.settings import Settings

@@ -11,6 +11,7 @@ from typing import Any
 import ahocorasick
 
 from agspec.draft.emission import Form
+from agspec.draft.names import REGION_NAMES
 from agspec.errors import InputError
 from agspec.messages import Message, Role
 from agspec.resources import data_dir
@@ -108,6 +109,17 @@ class Profiles:
             automaton.add_word(text, tuple(found))
         automaton.make_automaton()
         return automaton
+
+    @property
+    def region_markers(self) -> list[tuple[bytes, list[int]]]:
+        """Texts of all agents that begin a region, and the region that follows each, in order of REGION_NAMES."""
+        follows: dict[str, list[int]] = {}
+        for scaffold in self.by_name.values():
+            for mark in scaffold.profile.regions:
+                regions = follows.setdefault(mark.text, list(range(len(REGION_NAMES))))
+                for within in mark.within:
+                    regions[REGION_NAMES.index(within)] = REGION_NAMES.index(mark.to)
+        return [(text.encode(), regions) for text, regions in follows.items()]
 
     def _hits(self, messages: Sequence[Message], tools: Sequence[str], headers: Mapping[str, str]) -> Iterator[_Entry]:
         for where, text in _places(messages, tools, headers):

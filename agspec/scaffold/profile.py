@@ -1,8 +1,8 @@
 """The schema of a scaffold profile (scaffolds/<agent>.toml) and its reading.
 
 A profile says how an agent is told by its marker texts (``match``), how a file looks in its prompts
-(``reads``), how its edits are written (``emits``), what it does to its history and where it names
-its session. Data only: no profile brings code.
+(``reads``), how its edits are written (``emits``), what in its outputs tells what is being written (``regions``),
+what it does to its history and where it names its session. Data only: no profile brings code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from agspec.draft.emission import Form
+from agspec.draft.names import REGION_NAMES, RegionName
 from agspec.errors import InputError
 from agspec.messages import Role
 
@@ -126,6 +127,14 @@ class Emit(_Table):
         return [Form(form.line_prefix, encode, form.newline, form.tabs) for form in self.forms]
 
 
+class RegionMark(_Table):
+    """A text the model writes that begins another region of its output; only ``within`` some regions, if any given."""
+
+    text: str = Field(min_length=1)
+    to: RegionName
+    within: tuple[RegionName, ...] = REGION_NAMES
+
+
 class Session(_Table):
     """Header and body fields that name the session; empty where the agent sends none."""
 
@@ -145,6 +154,7 @@ class Profile(_Table):
     match: tuple[Marker, ...] = ()
     reads: tuple[Read, ...] = ()
     emits: tuple[Emit, ...] = Field(min_length=1)
+    regions: tuple[RegionMark, ...] = ()
 
 
 def read_profile(path: Path) -> Profile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agspec.draft.store import STORE_NAMES
+from agspec.draft.names import SOURCE_NAMES
 from agspec.replay.report.rows import (
     Row,
     by_store,
@@ -241,7 +241,7 @@ def _stores(kind: str, rows: Sequence[Row]) -> Chart | None:
     found = [(label, by_store(row)) for label, row in chosen]
     if not found:
         return None
-    names: list[str] = [name for name in STORE_NAMES if any(name in stores for _, stores in found)]
+    names: list[str] = [name for name in SOURCE_NAMES if any(name in stores for _, stores in found)]
     names += sorted({name for _, stores in found for name in stores} - set(names))
     styles = {name: f"store{i % 5}" for i, name in enumerate(names)}
     bars, cells = [], []

@@ -1,0 +1,120 @@
+"""What a drafted token must promise to be worth verifying, and which tokens of a batch do.
+
+A step of B rows costs more with each drafted token, by the engine's StepCost. Time spent on one is lost to plain
+decoding, so it must bring more than the same time brings anyway. What that is, is a blend of the engine's own pace of
+late and of the draft's: where drafting goes well, the next step will bring much too, and a doubtful token can wait.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from agspec.draft.cost import StepCost
+from agspec.draft.kernels import jit
+
+Floats = npt.NDArray[np.float64]
+
+CAUTION = 1.4
+"""Chances of tokens that were chosen for being likely are too high by about this much."""
+OWN = 0.5
+"""Weight of the draft's own pace against the engine's."""
+MEMORY = 0.998
+"""Weight of the past at each step: about 500 steps are remembered."""
+LOWEST = 0.01
+"""No token whose chance is less is worth a thought."""
+BATCHES = 64
+"""Batch sizes whose cost curves are kept."""
+
+
+@jit
+def merits(chances, n, share, rate, fixed, out):
+    """Fill ``out[:n]``: tokens each drafted token promises, over those the same cost brings anyway; not ascending.
+
+    ``share``: cost of a drafted token over a row's plain step. ``rate``: tokens for the cost of a row's plain step.
+    ``fixed``: the bare chance that the draft gets so far.
+    """
+    survival, expected, least = 1.0, 0.0, np.inf
+    for k in range(n):
+        survival *= chances[k]
+        own = (1.0 + expected) / (1.0 + share * k)
+        merit = survival if fixed else survival / (OWN * own + (1.0 - OWN) * rate)
+        least = min(least, merit)
+        out[k] = least
+        expected += survival
+
+
+@jit
+def best(chances, kept, share, rate, fixed, floor, out):
+    """(source whose candidate promises most over ``floor``, how many of its tokens); its merits in ``out``."""
+    merit = np.empty(chances.shape[1])
+    choice, length, most = -1, 0, 0.0
+    for s in range(kept.size):
+        merits(chances[s], kept[s], share, rate, fixed, merit)
+        n, value = 0, 0.0
+        while n < kept[s] and merit[n] >= floor:
+            value += merit[n] - floor
+            n += 1
+        if value > most:
+            choice, length, most = s, n, value
+            out[:n] = merit[:n]
+    return choice, length
+
+
+class Budget:
+    """The engine's pace, and what a batch may spend.
+
+    ``caution`` scales what a token must promise.
+    """
+
+    def __init__(self, cost: StepCost, *, caution: float = CAUTION) -> None:
+        self._cost = cost
+        self.caution = caution
+        self._tokens, self._spent = 200.0, 100.0
+        self._extra: dict[int, Floats] = {}
+        self._num_drafted = 0
+
+    @property
+    def rate(self) -> float:
+        """Tokens for the cost of a row's plain step, of late."""
+        return self._tokens / self._spent
+
+    def observe(self, *, rows: int, num_new: int, num_draft: int) -> None:
+        """A step of ``rows`` rows brought ``num_new`` tokens after ``num_draft`` drafted ones."""
+        spent = rows * self._cost.step(rows, num_draft) / self._cost.step(rows, 0)
+        self._tokens = self._tokens * MEMORY + num_new
+        self._spent = self._spent * MEMORY + spent
+        self._num_drafted = num_draft
+
+    def extra(self, rows: int, n: int) -> Floats:
+        """Cost of 0 ... n drafted tokens in a step of ``rows`` rows, in plain steps of a row, float64 [n + 1]."""
+        curve = self._extra.get(rows)
+        if curve is None or curve.size <= n:
+            if len(self._extra) >= BATCHES:
+                self._extra.clear()
+            curve = (self._cost.curve(rows, n) / self._cost.step(rows, 0) - 1.0) * rows
+            self._extra[rows] = curve
+        return curve[: n + 1]
+
+    def share(self, rows: int) -> float:
+        """Cost of one more drafted token over a row's plain step, after as many as the last step had."""
+        at = min(self._num_drafted, 127 * rows)
+        curve = self.extra(rows, 128 * rows)
+        return float(curve[at + 1] - curve[at])
+
+    def floor(self, share: float) -> float:
+        """Least merit that pays."""
+        return max(LOWEST, self.caution * share)
+
+    def afford(self, offers: list[Floats], *, rows: int) -> list[int]:
+        """How many tokens of each offer (merits, descending) pay in one step of ``rows`` rows, all together.
+
+        Best first, up to where merits less costs are most: costs need not be convex.
+        """
+        merits = np.concatenate(offers)
+        order = np.argsort(-merits, kind="stable")
+        gains = np.concatenate(([0.0], np.cumsum(merits[order])))
+        taken = order[: int(np.argmax(gains - self.caution * self.extra(rows, merits.size)))]
+        owners = np.repeat(np.arange(len(offers)), [offer.size for offer in offers])
+        counts: list[int] = np.bincount(owners[taken], minlength=len(offers)).tolist()
+        return counts

@@ -1,0 +1,85 @@
+"""Which region of an output is being written, token by token: markers found by one automaton over bytes.
+
+The automaton is Aho and Corasick's (1975), its failure links resolved, so that a byte costs one look into a table. A
+marker says for each region which one follows: a fence opens a file body in prose and closes it there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from agspec.draft.kernels import jit
+from agspec.draft.names import REGION_NAMES
+from agspec.tokens import Tokens
+
+NODE, REGION = 0, 1
+
+
+@jit
+def step(token, starts, data, table, after, state):
+    """``state`` int64 [2] (node, region) after the bytes of ``token``."""
+    if 0 <= token < starts.size - 1:
+        node, region = state[0], state[1]
+        for i in range(starts[token], starts[token + 1]):
+            node = table[node, data[i]]
+            region = after[node, region]
+        state[0], state[1] = node, region
+
+
+@jit
+def walk(tokens, size, starts, data, table, after, state, out):
+    """``out[k]``: the region in which ``tokens[k]`` is written; ``state`` is moved past all of them."""
+    for k in range(size):
+        out[k] = state[1]
+        step(tokens[k], starts, data, table, after, state)
+
+
+class Regions:
+    """Markers over the texts of a vocabulary.
+
+    ``markers``: (bytes, region that follows for each of REGION_NAMES). ``texts``: bytes of each token id.
+    """
+
+    def __init__(self, markers: Sequence[tuple[bytes, Sequence[int]]], texts: Sequence[bytes]) -> None:
+        children: list[dict[int, int]] = [{}]
+        found: list[Sequence[int]] = [range(len(REGION_NAMES))]
+        for text, follows in markers:
+            node = 0
+            for byte in text:
+                if byte not in children[node]:
+                    children[node][byte] = len(children)
+                    children.append({})
+                    found.append(found[0])
+                node = children[node][byte]
+            found[node] = follows
+        table = np.zeros((len(children), 256), np.int32)
+        fails = [0] * len(children)
+        queue = deque([0])
+        while queue:
+            node = queue.popleft()
+            if node:
+                table[node] = table[fails[node]]
+                if found[node] is found[0]:
+                    found[node] = found[fails[node]]
+            for byte, child in children[node].items():
+                fails[child] = int(table[node, byte])
+                table[node, byte] = child
+                queue.append(child)
+        self._tables = (
+            np.cumsum([0, *map(len, texts)], dtype=np.int64),
+            np.frombuffer(b"".join(texts) or b"\0", np.uint8),
+            table,
+            np.array([list(follows) for follows in found], np.int64),
+        )
+
+    def advance(self, tokens: Tokens, state: np.ndarray) -> None:
+        """Move ``state`` int64 [2] past ``tokens``; a new output starts at zeros."""
+        for token in tokens.tolist():
+            step(token, *self._tables, state)
+
+    def walk(self, tokens: Tokens, size: int, state: np.ndarray, out: np.ndarray) -> None:
+        """``out`` int8 [size]: the region of each of ``tokens[:size]``; ``state`` stays."""
+        walk(tokens, size, *self._tables, state.copy(), out)

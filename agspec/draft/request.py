@@ -1,0 +1,59 @@
+"""What a step's rows bring to the drafter, what it keeps of each request, and what it offers for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agspec.draft.align import Aligner
+from agspec.draft.budget import Floats
+from agspec.draft.counts import Draft
+from agspec.draft.names import SourceName
+from agspec.draft.panel import Panel
+from agspec.draft.store import Session
+from agspec.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class Row:
+    """One request in one step.
+
+    ``context``: its last tokens, the new ones included, int32 [n]. ``num_new``: how many came since the last step.
+    ``room``: most tokens that may be drafted.
+    """
+
+    request: str
+    context: Tokens
+    num_new: int
+    room: int
+
+
+@dataclass(eq=False)
+class Request:
+    """A request in flight. ``region`` int64 [2]: see ``regions``; ``fared``: how its last candidates did."""
+
+    session: Session
+    role: str
+    prompt: Tokens
+    document: Any
+    aligner: Aligner | None
+    output: list[int] = field(default_factory=list)
+    pending: Draft | None = None
+    panel: Panel = field(default_factory=Panel)
+    region: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    fared: int = 0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one row would draft: a candidate, its chances, and the merit of each token (see ``budget``)."""
+
+    request: str
+    source: SourceName
+    tokens: Tokens
+    match_length: int
+    chances: Floats
+    merits: Floats | None

@@ -1,0 +1,91 @@
+"""Following a copy through edits, and telling what is being written."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agspec.draft.align import GRAM, LOST, Aligner
+from agspec.draft.names import REGION_NAMES
+from agspec.draft.regions import Regions
+from agspec.scaffold import load_profiles
+from agspec.tokens import as_tokens
+
+FILE = list(range(100, 200))
+
+
+def after(output: list[int], *, prompt: list[int] = FILE) -> list[int]:
+    """What the aligner says comes next, token by token as the engine would tell it."""
+    aligner = Aligner(as_tokens(prompt))
+    for token in output:
+        aligner.extend(as_tokens([token]))
+    found = aligner.draft(5)
+    return [] if found is None else found.tokens.tolist()
+
+
+def test_a_copy_is_taken_up_after_a_few_tokens() -> None:
+    assert after(FILE[10 : 10 + GRAM - 1]) == []
+    assert after(FILE[10 : 10 + GRAM]) == FILE[10 + GRAM :][:5]
+
+
+def test_an_edited_token_does_not_end_it() -> None:
+    copied = FILE[10:20]
+    assert after([*copied, 900]) == FILE[20:25], "as if inserted"
+    assert after([*copied, 900, 121]) == FILE[22:27], "replaced: found again one token on"
+    assert after([*copied, 900, 901, 902, 123, 124]) == FILE[25:30]
+    assert after([*copied, 140]) == FILE[41:46], "lines left out"
+
+
+def test_a_lost_copy_is_given_up() -> None:
+    assert after([*FILE[10:20], *range(900, 901 + LOST)]) == []
+
+
+def test_the_latest_place_counts() -> None:
+    prompt = [*FILE[:20], 1, *FILE[:10], *range(2, 4 + LOST)]
+    assert after(FILE[:10], prompt=prompt) == [2, 3, 4, 5, 6]
+
+
+@given(st.lists(st.integers(0, 3), max_size=60), st.lists(st.integers(0, 3), max_size=60))
+def test_drafts_are_pieces_of_the_text(prompt: list[int], output: list[int]) -> None:
+    found = after(output, prompt=prompt)
+    whole = [*prompt, *output]
+    assert not found or any(whole[i : i + len(found)] == found for i in range(len(whole)))
+
+
+# --- regions -----------------------------------------------------------------------------------------------------
+
+
+def regions_of(text: str) -> list[str]:
+    """The region after each character of ``text``, one token a character."""
+    regions = Regions(load_profiles().region_markers, [bytes([i]) for i in range(128)])
+    state = np.zeros(2, np.int64)
+    found = []
+    for byte in text.encode():
+        regions.advance(as_tokens([byte]), state)
+        found.append(REGION_NAMES[state[1]])
+    return found
+
+
+def test_regions_of_an_aider_reply() -> None:
+    text = "Well:\n\na.py\n```python\n<<<<<<< SEARCH\nold\n=======\nnow\n>>>>>>> REPLACE\n```\nDone."
+    found = regions_of(text)
+    for part, want in (("Well", "prose"), ("old", "edit"), ("now", "edit"), ("Done", "prose")):
+        assert found[text.index(part)] == want
+
+
+def test_regions_of_tool_calls() -> None:
+    text = '<think>hm</think>So <tool_call>{"path": 1, "old_str": "abc", "x": 2}</tool_call> end'
+    found = regions_of(text)
+    for part, want in (("hm", "thinking"), ("So", "prose"), ("path", "call"), ("abc", "edit"), ('x"', "call")):
+        assert found[text.index(part)] == want, part
+    assert found[-1] == "prose"
+
+
+def test_a_draft_is_walked_without_moving_on() -> None:
+    regions = Regions([(b"ab", [1, 1, 1, 1, 1])], [b"a", b"b", b"c"])
+    state, out = np.zeros(2, np.int64), np.zeros(4, np.int8)
+    regions.advance(as_tokens([0]), state)
+    regions.walk(as_tokens([1, 2, 0, 1]), 4, state, out)
+    assert out.tolist() == [0, 1, 1, 1]
+    assert state[1] == 0
