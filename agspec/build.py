@@ -40,9 +40,13 @@ def step_cost(settings: Settings) -> StepCost:
 def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:
     """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit."""
     corpus = None if settings.corpus is None else open_corpus(settings.corpus, tokenizer)
+    caps, odds = CapTable(Limits(cap=settings.max_draft)), None
+    if settings.caps is not None:
+        caps, odds = read_caps(settings.caps, tokenizer)
     return Drafter(
         lookup=make_lookup(settings),
-        caps=CapTable(Limits(cap=settings.max_draft)) if settings.caps is None else read_caps(settings.caps, tokenizer),
+        caps=caps,
+        odds=odds,
         corpus=corpus,
         budgets=Budgets(
             session=settings.session_mib << 20,

@@ -5,19 +5,46 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
+from agspec.draft.kernels import jit
 from agspec.draft.names import SourceName
 from agspec.tokens import Tokens
 
 
-@dataclass(frozen=True)
+BINS = 10
+"""Tenths of chance by which foretold and right are compared."""
+
+
+@jit
+def _test(chances, accepted, reliability):
+    """Put chances to the test, see ``Counts.reliability``; sum of squared errors."""
+    total = 0.0
+    for k in range(min(accepted + 1, chances.size)):
+        right = 1.0 if k < accepted else 0.0
+        row = min(int(chances[k] * BINS), BINS - 1)
+        reliability[row, 0] += 1.0
+        reliability[row, 1] += chances[k]
+        reliability[row, 2] += right
+        total += (right - chances[k]) ** 2
+    return total
+
+
+@dataclass(frozen=True, eq=False)
 class Draft:
-    """Tokens to verify, int32 [n], and where they come from."""
+    """Tokens to verify, int32 [n], and where they come from; ``chances`` float64 [n], each given those before it."""
 
     tokens: Tokens
     source: SourceName
     match_length: int
-    expected: float
+    chances: npt.NDArray[np.float64]
     role: str
+
+    @property
+    def expected(self) -> float:
+        """Accepted tokens the odds foretell."""
+        return float(np.cumprod(self.chances).sum())
 
 
 @dataclass
@@ -25,12 +52,16 @@ class Counts:
     """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts.
 
     ``num_expected_tokens``: accepted tokens that the odds foretold; where they drift apart, it is time to recalibrate.
+    ``reliability`` float64 [BINS, 3]: of the tokens whose chance lay in a tenth and that were put to the test (those
+    after a wrong one never are), number, sum of chances, number right; ``squared_error``: of those chances, summed.
     """
 
     num_drafts: int = 0
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
     num_expected_tokens: float = 0.0
+    squared_error: float = 0.0
+    reliability: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((BINS, 3)))
     num_lookups: Counter[str] = field(default_factory=Counter)
     num_hits: Counter[str] = field(default_factory=Counter)
     by_source: dict[str, Counter[str]] = field(default_factory=dict)
@@ -48,6 +79,7 @@ class Counts:
             row = table.setdefault(key, Counter())
             row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
         self.num_expected_tokens += draft.expected
+        self.squared_error += _test(draft.chances, accepted, self.reliability)
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
 

@@ -202,7 +202,7 @@ class Drafter:
     def force(self, row: Row, source: SourceName, tokens: Tokens) -> Draft:
         """Draft ``tokens`` for ``row``, whatever they are worth."""
         state = self._requests[row.request]
-        state.pending = Draft(tokens, source, 0, float(tokens.size), state.role)
+        state.pending = Draft(tokens, source, 0, np.ones(tokens.size), state.role)
         return state.pending
 
     def _look_up(self, state: Request, row: Row, cap: int) -> int:
@@ -237,8 +237,8 @@ class Drafter:
         if not length:
             return None
         state = self._requests[offer.request]
-        expected = float(np.cumprod(offer.chances[:length]).sum())
-        state.pending = Draft(offer.tokens[:length], offer.source, offer.match_length, expected, state.role)
+        tokens, chances = offer.tokens[:length], offer.chances[:length]
+        state.pending = Draft(tokens, offer.source, offer.match_length, chances, state.role)
         return state.pending
 
     def _read(self, home: Session, text: Tokens) -> None:
