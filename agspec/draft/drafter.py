@@ -172,23 +172,14 @@ class Drafter:
         limits = self.caps.limits(state.role)
         tenant = state.session.tenant
         floor = tenant.pace.floor if limits.floor is None else limits.floor
-        state.before = int(row.context[-1])
-        state.judged = []
-        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
         limit = min(row.room, limits.cap, MAX_DRAFT)
         best: Candidate | None = None
         source: StoreName = "session"
-        for store, document in self._stores(state):
-            self.counts.num_lookups[store.name] += 1
-            raw = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
-            if raw is None:
-                continue
-            self.counts.num_hits[store.name] += 1
-            number = STORE_NAMES.index(store.name)
-            state.judged.append((number, raw))
+        for name, raw in self.candidates(row):
+            number = STORE_NAMES.index(name)
             found = tenant.odds.judge(raw, store=number, fared=state.fared, before=state.before, floor=floor)
             if best is None or found.expected > best.expected:
-                best, source = found, store.name
+                best, source = found, name
         if best is None:
             return None
         longest = int(self.caps.longest(state.role, best.match_length) * multiplier)
@@ -197,6 +188,32 @@ class Drafter:
             return None
         expected = float(np.cumprod(best.probs[: tokens.size]).sum())
         state.pending = Draft(tokens, source, best.match_length, expected, state.role)
+        return state.pending
+
+    def candidates(self, row: Row) -> list[tuple[StoreName, Candidate]]:
+        """What each store knows to go on with after a row's context, before any is chosen or cut."""
+        state = self._requests.get(row.request)
+        if state is None or row.room < 1 or not row.context.size:
+            return []
+        state.before = int(row.context[-1])
+        state.judged = []
+        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
+        limit = min(row.room, self.caps.limits(state.role).cap, MAX_DRAFT)
+        found: list[tuple[StoreName, Candidate]] = []
+        for store, document in self._stores(state):
+            self.counts.num_lookups[store.name] += 1
+            raw = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
+            if raw is not None:
+                self.counts.num_hits[store.name] += 1
+                state.judged.append((STORE_NAMES.index(store.name), raw))
+                found.append((store.name, raw))
+        return found
+
+    def force(self, row: Row, source: StoreName, tokens: Tokens) -> Draft:
+        """Draft ``tokens`` int32 [n] of ``source`` for a row in flight, whatever they promise."""
+        state = self._requests[row.request]
+        legal = self._legal(tokens)
+        state.pending = Draft(legal, source, 0, float(legal.size), state.role)
         return state.pending
 
     def _read(self, home: Session, text: Tokens) -> None:
