@@ -9,6 +9,7 @@ from agspec.draft.caps import DEFAULT_COST_RATIO, CapTable, Limits
 from agspec.draft.cost import StepCost
 from agspec.draft.drafter import Drafter
 from agspec.draft.lookup import LookupFactory, SamLookup
+from agspec.draft.odds import OddsState
 from agspec.draft.regions import Regions
 from agspec.draft.store import Budgets
 from agspec.scaffold import load_profiles
@@ -37,12 +38,16 @@ def step_cost(settings: Settings) -> StepCost:
     return StepCost.from_ratio(DEFAULT_COST_RATIO if settings.cost_ratio is None else settings.cost_ratio)
 
 
-def build_drafter(settings: Settings, tokenizer: Tokenizer) -> Drafter:
-    """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit."""
+def build_drafter(settings: Settings, tokenizer: Tokenizer, *, odds: OddsState | None = None) -> Drafter:
+    """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit.
+
+    ``odds``: where its models start, in the place of what the caps file says.
+    """
     corpus = None if settings.corpus is None else open_corpus(settings.corpus, tokenizer)
-    caps, odds = CapTable(Limits(cap=settings.max_draft)), None
+    caps = CapTable(Limits(cap=settings.max_draft))
     if settings.caps is not None:
-        caps, odds = read_caps(settings.caps, tokenizer)
+        caps, learned = read_caps(settings.caps, tokenizer)
+        odds = learned if odds is None else odds
     return Drafter(
         lookup=make_lookup(settings),
         caps=caps,

@@ -13,6 +13,8 @@ from agspec.errors import AgspecError
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Traces": {
         "import": ("agspec.commands.import_:import_command", "Turn recorded agent sessions into a trace file."),
+        "calibrate": ("agspec.commands.calibrate:calibrate_command", "Learn odds and caps from traces."),
+        "inspect": ("agspec.commands.inspect:inspect_command", "Show what was learned: caps, survival, reliability."),
         "simulate": ("agspec.commands.simulate:simulate_command", "Replay traces against drafting methods, no engine."),
     },
     "Engine": {

@@ -17,6 +17,7 @@ from typing import Any
 
 from agspec.corpus import read_info
 from agspec.replay.corpus import build_corpus, corpus_told, merge_corpora
+from agspec.replay.costs import NamedCost
 from agspec.replay.environment import environment
 from agspec.replay.simulate import simulate
 from agspec.replay.trace import Trace, read_trace, write_trace
@@ -71,7 +72,7 @@ def measure(trace: Trace, tokenizer: Tokenizer, text: Path) -> dict[str, Any]:
                 tokenizer=tokenizer,
                 tool_wire="json",
                 methods=["agspec"],
-                cost_ratios=[COST_RATIO],
+                costs=[NamedCost.of_ratio(COST_RATIO)],
                 settings=Settings(corpus=corpus),
             )
             told = corpus_told(corpus, asked)

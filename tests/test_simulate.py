@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,9 +13,12 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agspec.replay.methods import METHODS, Ngram, Sam
+from agspec.draft.cost import StepCost
+from agspec.replay.costs import NamedCost
+from agspec.replay.methods import METHODS, Ngram, Sam, Step
 from agspec.replay.plan import OpenFile, PlannedCall
-from agspec.replay.simulate import Tally, replay, simulate
+from agspec.replay.simulate import replay, simulate
+from agspec.replay.tally import Tally
 from agspec.replay.trace import Call, Message, Output, Trace
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer, Tokens, as_tokens
@@ -81,12 +85,27 @@ def test_longest_draft_is_kept(tokenizer: Tokenizer) -> None:
     assert max(draft.size for draft in log) == 2
 
 
-def test_speedup() -> None:
-    tally = Tally(num_steps=4, num_tokens=10, num_draft_tokens=11)
-    assert tally.speedup(0.1) == pytest.approx(10 * 1.1 / (4 * 1.1 + 0.1 * 11)) == pytest.approx(2.0)
-    assert tally.speedup(0.0) == tally.mean_acceptance_length == 2.5
-    assert Tally(num_steps=7, num_tokens=7).speedup(0.3) == pytest.approx(1.0)
-    assert Tally().speedup(0.1) == 0.0
+def test_time_and_speedup() -> None:
+    tally = Tally(num_steps=6, num_tokens=10, step_shapes=Counter({(2, 11): 1, (2, 0): 1, (1, 3): 2}))
+    none = Tally(num_steps=10, num_tokens=10, step_shapes=Counter({(2, 0): 4, (1, 0): 2}))
+    cost = StepCost((1, 2), (0.0, 10.0), ((10.0, 20.0), (14.0, 34.0)))
+    assert tally.time(cost) == pytest.approx((14 + 2 * 5.5) + 14 + 2 * (10 + 3))
+    assert none.time(cost) == pytest.approx(4 * 14 + 2 * 10)
+    assert tally.speedup(cost, none) == pytest.approx(none.time(cost) / tally.time(cost))
+    assert Tally().speedup(cost, none) == 0.0
+
+
+@pytest.mark.parametrize("ratio", [0.01, 0.065, 0.4, 3.0])
+@pytest.mark.parametrize("method", ["none", "sam", "agspec"])
+def test_speedup_of_a_bare_ratio_at_batch_1(method: str, ratio: float, tokenizer: Tokenizer) -> None:
+    """Over one token a step, where a step costs a + b x (1 + drafted tokens) and ratio = b / a."""
+    calls = random_calls(6)
+    none = replay(METHODS["none"](Settings(), tokenizer), calls, max_draft=48)
+    tally = replay(METHODS[method](Settings(cost_ratio=ratio), tokenizer), calls, max_draft=48)
+    time = tally.num_steps * (1 + ratio) + ratio * tally.num_draft_tokens
+    cost = StepCost.from_ratio(ratio)
+    assert tally.time(cost) == pytest.approx(time, rel=1e-12)
+    assert tally.speedup(cost, none) == pytest.approx(tally.num_tokens * (1 + ratio) / time, rel=1e-12)
 
 
 def test_drafts_stay_within_the_context_limit(tokenizer: Tokenizer) -> None:
@@ -153,7 +172,8 @@ def test_simulate_makes_a_row_for_each_trace_method_and_ratio(tokenizer: Tokeniz
         for _ in range(3)
     )
     traces = [Trace(name=name, kind="test", calls=calls) for name in ("one", "two")]
-    options: Any = {"tokenizer": tokenizer, "tool_wire": "json", "cost_ratios": [0.03, 0.27], "settings": Settings()}
+    options: Any = {"tokenizer": tokenizer, "tool_wire": "json", "settings": Settings()}
+    options["costs"] = [NamedCost.of_ratio(0.03), NamedCost.of_ratio(0.27)]
     result = simulate(traces, methods=["none", "sam", "agspec"], **options)
     keys = [(row["trace"], row["method"], row["cost_ratio"]) for row in result["rows"]]
     assert keys == [(t, m, r) for t in ("one", "two") for m in ("none", "sam", "agspec") for r in (0.03, 0.27)]
@@ -191,7 +211,7 @@ def test_ngram_is_vllms_own_kernel() -> None:
         method = Ngram(Settings(ngram_min=shortest, ngram_max=shortest + more, ngram_length=length))
         for end in range(1, sequence.size + 1):
             want = kernel(sequence[:end], shortest, shortest + more, 10_000, length)
-            assert method.draft(sequence[:end], 1, 48).tolist() == want.tolist()
+            assert method.propose([Step("", sequence[:end], 1, 48)])[0].tolist() == want.tolist()
 
     case()
 
@@ -209,7 +229,7 @@ def test_sam_is_the_longest_and_latest_match(values: list[int]) -> None:
             if ends:
                 want = values[ends[-1] : min(end, ends[-1] + 5)]
                 break
-        assert method.draft(sequence[:end], 1, 48).tolist() == want
+        assert method.propose([Step("", sequence[:end], 1, 48)])[0].tolist() == want
 
 
 @pytest.mark.parametrize("vocabulary", [50, 50_000])
@@ -222,7 +242,8 @@ def test_sam_in_a_prompt_longer_than_one_segment(vocabulary: int) -> None:
         method = Sam(Settings())
         method.start("", call(prompt, []))
         sequence = np.concatenate((prompt, prompt[place : place + 20]))
-        assert method.draft(sequence, 20, 48).tolist() == prompt[place + 20 : place + 60].tolist()
+        draft = method.propose([Step("", sequence, 20, 48)])[0]
+        assert draft.tolist() == prompt[place + 20 : place + 60].tolist()
 
 
 @needs_arctic

@@ -12,7 +12,6 @@ from agspec.draft.kernels import jit
 from agspec.draft.names import SourceName
 from agspec.tokens import Tokens
 
-
 BINS = 10
 """Tenths of chance by which foretold and right are compared."""
 

@@ -15,14 +15,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from agspec.engine import patches
-from agspec.engine.drive import Run, by_session, drive
+from agspec.engine.drive import Run, drive
 from agspec.engine.launcher import SWITCH, make_llm
 from agspec.engine.phase import run_phase
 from agspec.engine.switch import DRAFTED
 from agspec.errors import SettingsError
 from agspec.replay.corpus import corpus_told
 from agspec.replay.environment import environment
-from agspec.replay.plan import PlannedCall
+from agspec.replay.plan import PlannedCall, by_session
 from agspec.settings import Settings
 
 METHODS = ("async", *DRAFTED)

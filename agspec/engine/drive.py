@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,14 +56,6 @@ class _Live:
     first: float | None = None
     last: float = 0.0
     tokens: list[int] = field(default_factory=list)
-
-
-def by_session(calls: Iterable[PlannedCall], *, max_calls: int | None = None) -> list[list[PlannedCall]]:
-    """The calls of each session, sessions in order of appearance; the first ``max_calls`` of each."""
-    sessions: dict[str, list[PlannedCall]] = {}
-    for call in calls:
-        sessions.setdefault(call.session, []).append(call)
-    return [calls[:max_calls] for calls in sessions.values()]
 
 
 def drive(

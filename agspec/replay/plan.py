@@ -5,7 +5,7 @@ Simulator and engine replay the same plan, so they see the same events in the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -103,6 +103,14 @@ class Planner:
                 for file in scaffold.opened_files(message)
             )
         return self._files[key]
+
+
+def by_session(calls: Iterable[PlannedCall], *, max_calls: int | None = None) -> list[list[PlannedCall]]:
+    """The calls of each session, sessions in order of appearance; the first ``max_calls`` of each."""
+    sessions: dict[str, list[PlannedCall]] = {}
+    for call in calls:
+        sessions.setdefault(call.session, []).append(call)
+    return [calls[:max_calls] for calls in sessions.values()]
 
 
 def fit(prompt: Tokens, room: int) -> Tokens:

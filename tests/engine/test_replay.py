@@ -2,10 +2,9 @@
 
 import pytest
 
-from agspec.engine.drive import by_session
 from agspec.engine.phase import run_phase
 from agspec.replay.methods import Agspec, Suffix
-from agspec.replay.plan import Planner
+from agspec.replay.plan import Planner, by_session
 from agspec.replay.simulate import replay
 from agspec.replay.trace import read_trace
 from agspec.resources import data_dir

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agspec.draft.names import SOURCE_NAMES
 from agspec.replay.report.rows import (
     Row,
+    batch_words,
     by_store,
     distinct,
     fixed,
@@ -23,7 +24,9 @@ from agspec.replay.report.rows import (
     rows_of,
     span,
     speed,
-    variant_key,
+    variant,
+    variant_word,
+    variants,
 )
 
 
@@ -98,23 +101,19 @@ def style_of(method: str) -> str:
 
 
 def _middle(kind: str, rows: Sequence[Row]) -> tuple[list[tuple[str, Row]], str]:
-    """Each method's row at the middle batch or cost ratio, with its label, and the words that say which that is.
+    """Each method's row at the middle batch, cost ratio or cost, with its label, and the words that say which that is.
 
     A method that was not run there is shown at its own last, and its label says so.
     """
-    key = variant_key(kind)
-    word = key.replace("_", " ")
-    values = sorted({value for row in rows if (value := number(row.get(key))) is not None})
+    word, values = variant_word(rows, kind), variants(rows, kind)
     if not values:
         return [(method_of(row), row) for row in rows], ""
     middle = values[len(values) // 2]
     chosen = []
     for method in distinct([method_of(row) for row in rows]):
         mine = [row for row in rows if method_of(row) == method]
-        found = [row for row in mine if number(row.get(key)) == middle]
-        chosen += [(method, row) for row in found] or [
-            (f"{method}, {word} {plain(number(mine[-1].get(key)))}", mine[-1])
-        ]
+        found = [row for row in mine if variant(row, kind) == middle]
+        chosen += [(method, row) for row in found] or [(f"{method}, {word} {plain(variant(mine[-1], kind))}", mine[-1])]
     return chosen, f" At {word} {plain(middle)}." if len(values) > 1 else ""
 
 
@@ -147,8 +146,7 @@ def _length(kind: str, rows: Sequence[Row]) -> list[Chart]:
         ranged |= vary
         shown = fixed(_mean(row), 2) + (f" ({span(ends, lambda value: fixed(value, 2))})" if vary else "")
         bars.append(_simple(method_of(row), label, _mean(row) or 0.0, shown, ends if vary else None))
-    key = variant_key(kind)
-    word = key.replace("_", " ")
+    word = variant_word(rows, kind)
     note = "Output tokens a step of the model, the bonus token included; 1 (dashed) is no speculation."
     note += f" All {len(traces)} traces together." if len(traces) > 1 else ""
     note += where + (f" Whiskers: from the lowest to the highest over every {word}." if ranged else "")
@@ -157,7 +155,7 @@ def _length(kind: str, rows: Sequence[Row]) -> list[Chart]:
         note=note,
         panels=(Bars("", tuple(bars), _top(bars), mark=1.0),),
         heads=("method", word, "tokens a step"),
-        cells=tuple((method_of(row), plain(number(row.get(key))), fixed(_mean(row), 2)) for row in pool),
+        cells=tuple((method_of(row), plain(variant(row, kind)), fixed(_mean(row), 2)) for row in pool),
     )
     return [whole] if len(traces) < 2 else [whole, _length_by_trace(kind, rows, traces)]
 
@@ -217,21 +215,23 @@ def _speedup(rows: Sequence[Row]) -> Chart | None:
     pool = [row for row in pooled(rows, "simulate") if number(row.get("speedup")) is not None]
     if not pool:
         return None
-    groups = []
-    for value in distinct([number(row.get("cost_ratio")) for row in pool]):
-        mine = [row for row in pool if number(row.get("cost_ratio")) == value]
+    word, groups = variant_word(pool, "simulate"), []
+    for value in distinct([variant(row, "simulate") for row in pool]):
         bars = [
             _simple(method_of(row), method_of(row), number(row["speedup"]) or 0.0, fixed(number(row["speedup"]), 2))
-            for row in mine
+            for row in pool
+            if variant(row, "simulate") == value
         ]
         groups.append((value, tuple(bars)))
     top = _top([bar for _, bars in groups for bar in bars])
+    how = "where a step takes what the cost profile says" if word == "cost" else (
+        "where each token verified costs this share of what a step costs anyway")  # fmt: skip
+    at = batch_words(pool)
     return Chart(
-        title="Modelled speedup by cost ratio",
-        note="Over one token a step, where each token verified costs this share of what a step costs anyway"
-        " (dashed line: no gain). A model, not a measurement.",
-        panels=tuple(Bars(f"Cost ratio {plain(value)}", bars, top, mark=1.0) for value, bars in groups),
-        heads=("method", "cost ratio", "speedup"),
+        title=f"Modelled speedup by {word}",
+        note=f"Over one token a step{at and f' at {at}'}, {how} (dashed line: no gain). A model, not a measurement.",
+        panels=tuple(Bars(f"{word.capitalize()} {plain(value)}", bars, top, mark=1.0) for value, bars in groups),
+        heads=("method", word, "speedup"),
         cells=tuple((bar.label, plain(value), bar.shown) for value, bars in groups for bar in bars),
     )
 

@@ -49,7 +49,7 @@ def kind_of(result: Row) -> str:
     """``bench`` or ``simulate``."""
     if result.get("kind") in ("bench", "simulate"):
         return str(result["kind"])
-    return "bench" if any("batch" in row for row in rows_of(result)) else "simulate"
+    return "bench" if any("tokens_per_s" in row for row in rows_of(result)) else "simulate"
 
 
 def rows_of(result: Row) -> list[Row]:
@@ -58,9 +58,31 @@ def rows_of(result: Row) -> list[Row]:
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
 
 
-def variant_key(kind: str) -> str:
-    """What tells a method's rows apart."""
-    return "batch" if kind == "bench" else "cost_ratio"
+def variant(row: Row, kind: str) -> float | str | None:
+    """What tells a method's rows apart: the batch of a bench, the cost ratio or the cost's name of a simulation."""
+    if kind == "bench":
+        return number(row.get("batch"))
+    named = row.get("cost")
+    return named if isinstance(named, str) else number(row.get("cost_ratio"))
+
+
+def variants(rows: Sequence[Row], kind: str) -> list[float | str]:
+    """Each variant once: numbers ascending, then names in order."""
+    found = distinct([value for row in rows if (value := variant(row, kind)) is not None])
+    return sorted(v for v in found if not isinstance(v, str)) + [v for v in found if isinstance(v, str)]
+
+
+def variant_word(rows: Sequence[Row], kind: str) -> str:
+    """What a reader calls a variant."""
+    if kind == "bench":
+        return "batch"
+    return "cost" if any(isinstance(value, str) for value in variants(rows, kind)) else "cost ratio"
+
+
+def batch_words(rows: Sequence[Row]) -> str:
+    """``batch 4`` where rows were replayed several at a time, else nothing."""
+    batches = sorted({value for row in rows if (value := number(row.get("batch"))) is not None and value > 1})
+    return f"batch {', '.join(map(plain, batches))}" if batches else ""
 
 
 def method_of(row: Row) -> str:
@@ -73,9 +95,9 @@ def distinct(values: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def plain(value: float | None) -> str:
-    """A batch or a cost ratio, as given: ``16``, ``0.065``."""
-    return ABSENT if value is None else f"{value:g}"
+def plain(value: float | str | None) -> str:
+    """A batch, a cost ratio or a cost's name, as given: ``16``, ``0.065``, ``h100-7b``."""
+    return value if isinstance(value, str) else ABSENT if value is None else f"{value:g}"
 
 
 def fixed(value: float | None, digits: int) -> str:
@@ -163,7 +185,10 @@ _BENCH = (
 _SIMULATE = (
     _name("trace", "trace"),
     _name("method", "method"),
+    _name("cost", "cost"),
     Column("cost ratio", lambda row: plain(number(row.get("cost_ratio")))),
+    Column("batch", lambda row: plain(number(row.get("batch")))),
+    Column("rows a step", lambda row: fixed(number(row.get("mean_batch")), 2), page_only=True),
     *_COMMON,
     Column("speedup", lambda row: fixed(number(row.get("speedup")), 2)),
     Column("propose p50 us", lambda row: fixed(number(mapping(row.get("propose_us")).get("p50")), 0)),
@@ -182,25 +207,21 @@ def columns(kind: str, rows: Sequence[Row], *, page: bool) -> list[Column]:
 
 
 def pooled(rows: Sequence[Row], kind: str) -> list[Row]:
-    """One row a method and batch or cost ratio, its traces' counts summed and its figures taken from the sums."""
-    key = variant_key(kind)
-    groups: dict[tuple[str, float | None], list[Row]] = {}
+    """One row a method and variant (and batch), its traces' counts summed and its figures taken from the sums."""
+    groups: dict[tuple[str, float | str | None, float | None], list[Row]] = {}
     for row in rows:
-        groups.setdefault((method_of(row), number(row.get(key))), []).append(row)
-    return [
-        group[0] if len(group) == 1 else _pool(group, {"method": method, key: value})
-        for (method, value), group in groups.items()
-    ]
+        groups.setdefault((method_of(row), variant(row, kind), number(row.get("batch"))), []).append(row)
+    return [group[0] if len(group) == 1 else _pool(group) for group in groups.values()]
 
 
-def _pool(group: Sequence[Row], names: dict[str, Any]) -> Row:
-    row = dict(names)
-    for key in COUNTS:
+def _pool(group: Sequence[Row]) -> Row:
+    row = {key: group[0][key] for key in ("method", "cost", "cost_ratio", "batch") if key in group[0]}
+    for key in (*COUNTS, "model_time", "model_time_none"):
         values = [number(part.get(key)) for part in group]
         if None not in values:
             row[key] = sum(value for value in values if value is not None)
     row["mean_acceptance_length"] = per(row, "num_tokens", "num_steps")
-    row["speedup"] = _speedup(row)
+    row["speedup"] = per(row, "model_time_none", "model_time")
     for key in ("accepted_at", "drafted_at"):
         lists = [numbers(part.get(key)) for part in group]
         row[key] = [sum(values) for values in zip_longest(*lists, fillvalue=0.0)]
@@ -210,17 +231,6 @@ def _pool(group: Sequence[Row], names: dict[str, Any]) -> Row:
             sources[store] = sources.get(store, 0.0) + value
     row["by_source"] = {store: {"num_accepted_tokens": value} for store, value in sources.items()}
     return row
-
-
-def _speedup(row: Row) -> float | None:
-    """Over one token a step, where a step costs a + b x (1 + drafted tokens) and the cost ratio is b / a."""
-    r, steps, tokens, drafted = (
-        number(row.get(key)) for key in ("cost_ratio", "num_steps", "num_tokens", "num_draft_tokens")
-    )
-    if r is None or steps is None or tokens is None or drafted is None:
-        return None
-    cost = steps * (1 + r) + r * drafted
-    return tokens * (1 + r) / cost if cost else None
 
 
 def by_store(row: Row) -> dict[str, float]:
