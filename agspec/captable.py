@@ -57,7 +57,7 @@ class TraceInfo(_Table):
 
 
 class Bin(_Table):
-    """Tokens whose chance lay in one tenth: how many were tested, the mean chance foretold, the share that was right."""
+    """Tokens whose chance lay in one tenth: how many, the mean chance foretold, the share that was right."""
 
     num_tokens: int
     foretold: float

@@ -91,9 +91,9 @@ def calibrate(
         tokenizer=tokenizer.fingerprint,
         tokenizer_name=tokenizer.name,
         default=whole,
-        roles=roles,  # type: ignore[arg-type]
+        roles=roles,
         evaluation=evaluate(tenants, folds, settings=base, tokenizer=tokenizer, progress=tell) if folds else None,
-        odds=pack_odds(learned.odds) if learned.odds is not None else None,  # type: ignore[arg-type]
+        odds=pack_odds(learned.odds) if learned.odds is not None else None,
     )
 
 
