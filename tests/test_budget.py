@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agspec.draft.budget import Budget, best, merits
@@ -34,6 +34,7 @@ def test_cost_between_knots_and_beyond_them() -> None:
 # --- one row -----------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=30), st.floats(0.001, 1), st.floats(1, 6))
 def test_merits_never_ascend(chances: list[float], share: float, rate: float) -> None:
     out = np.zeros(len(chances))
@@ -72,6 +73,7 @@ def test_a_dear_first_token_is_paid_by_many() -> None:
     assert steep.afford([np.array([0.9, 0.8, 0.7])], rows=1) == [3]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=8), min_size=1, max_size=5), st.floats(0.01, 2))
 def test_allocation_is_the_best_there_is(rows: list[list[float]], ratio: float) -> None:
     """Against every way to cut the offers off (convex costs: each token on its own)."""

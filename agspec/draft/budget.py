@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from agspec.draft.caps import MAX_DRAFT
 from agspec.draft.cost import StepCost
 from agspec.draft.kernels import jit
 
@@ -61,6 +62,24 @@ def best(chances, kept, share, rate, fixed, floor, out):
     return choice, length
 
 
+@jit
+def afford(merits, sizes, caution, extra, taken):
+    """Fill ``taken[i]``: how many of the first ``sizes[0]``, next ``sizes[1]`` ... merits pay together.
+
+    Best first, up to where merits less ``caution`` x ``extra`` (cost of 0 ... n tokens) are most.
+    """
+    order = np.argsort(-merits, kind="mergesort")
+    gain, most, number = 0.0, 0.0, 0
+    for i in range(order.size):
+        gain += merits[order[i]]
+        value = gain - caution * (extra[i + 1] - extra[0])
+        if value > most:
+            most, number = value, i + 1
+    ends = np.cumsum(sizes)
+    for i in range(number):
+        taken[np.searchsorted(ends, order[i], side="right")] += 1
+
+
 class Budget:
     """The engine's pace, and what a batch may spend.
 
@@ -81,7 +100,7 @@ class Budget:
 
     def observe(self, *, rows: int, num_new: int, num_draft: int) -> None:
         """A step of ``rows`` rows brought ``num_new`` tokens after ``num_draft`` drafted ones."""
-        spent = rows * self._cost.step(rows, num_draft) / self._cost.step(rows, 0)
+        spent = rows + float(self.extra(rows, max(num_draft, MAX_DRAFT * rows))[num_draft])
         self._tokens = self._tokens * MEMORY + num_new
         self._spent = self._spent * MEMORY + spent
         self._num_drafted = num_draft
@@ -98,8 +117,8 @@ class Budget:
 
     def share(self, rows: int) -> float:
         """Cost of one more drafted token over a row's plain step, after as many as the last step had."""
-        at = min(self._num_drafted, 127 * rows)
-        curve = self.extra(rows, 128 * rows)
+        at = min(self._num_drafted, MAX_DRAFT * rows - 1)
+        curve = self.extra(rows, MAX_DRAFT * rows)
         return float(curve[at + 1] - curve[at])
 
     def floor(self, share: float) -> float:
@@ -111,10 +130,9 @@ class Budget:
 
         Best first, up to where merits less costs are most: costs need not be convex.
         """
-        merits = np.concatenate(offers)
-        order = np.argsort(-merits, kind="stable")
-        gains = np.concatenate(([0.0], np.cumsum(merits[order])))
-        taken = order[: int(np.argmax(gains - self.caution * self.extra(rows, merits.size)))]
-        owners = np.repeat(np.arange(len(offers)), [offer.size for offer in offers])
-        counts: list[int] = np.bincount(owners[taken], minlength=len(offers)).tolist()
+        sizes = np.array([offer.size for offer in offers])
+        merits = offers[0] if len(offers) == 1 else np.concatenate(offers)
+        taken = np.zeros(sizes.size, np.int64)
+        afford(merits, sizes, self.caution, self.extra(rows, max(merits.size, MAX_DRAFT * rows)), taken)
+        counts: list[int] = taken.tolist()
         return counts

@@ -12,7 +12,7 @@ from agspec.draft.budget import Budget, best
 from agspec.draft.caps import MAX_DRAFT, CapTable
 from agspec.draft.cost import StepCost
 from agspec.draft.counts import Counts, Draft
-from agspec.draft.kernels import MAX_CONTEXT
+from agspec.draft.kernels import MAX_CONTEXT, jit
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory
 from agspec.draft.names import PART_NAMES, SOURCE_NAMES, STORE_NAMES, PartName, SourceName, StoreName
 from agspec.draft.odds import ROLES, OddsState
@@ -29,6 +29,15 @@ HEADER = 24
 RAW_FLOOR = 0.02
 """Product of a store's own chances at which its candidate ends; the odds cut it shorter."""
 ROLE_NUMBERS = {role: number for number, role in enumerate(Role.__args__[: ROLES - 1])}  # type: ignore[attr-defined]
+
+
+@jit
+def legal(tokens, n, allowed):
+    """How many of the first ``n`` of ``tokens`` come before one that is not ``allowed`` (bool [vocabulary])."""
+    for k in range(n):
+        if not 0 <= tokens[k] < allowed.size or not allowed[tokens[k]]:
+            return k
+    return n
 
 
 class Drafter:
@@ -59,8 +68,8 @@ class Drafter:
     ) -> None:
         self.caps = caps
         self.budget = Budget(cost) if caps.caution is None else Budget(cost, caution=caps.caution)
-        self._barred = barred
-        self._vocab_size = vocab_size
+        self._allowed = np.ones(vocab_size, np.bool_)
+        self._allowed[barred[barred < vocab_size]] = False
         self._regions = regions if "regions" in parts else None
         self._enabled = tuple(enabled)
         self._parts = tuple(parts)
@@ -177,12 +186,13 @@ class Drafter:
             return None
         match_length = int(panel.lengths[choice])
         longest = min(limit, int(self.caps.longest(state.role, match_length) * multiplier))
-        tokens = self._legal(panel.tokens[choice, : min(n, longest)])
-        if not tokens.size:
+        n = legal(panel.tokens[choice], min(n, longest), self._allowed)
+        if not n:
             return None
-        merits = None if fixed or "batch" not in self._parts else self._merits[: tokens.size].copy()
-        chances = self._chances[choice, : tokens.size].copy()
-        return Offer(row.request, SOURCE_NAMES[choice], tokens.copy(), match_length, chances, merits)
+        tokens = panel.tokens[choice, :n].copy()
+        merits = None if fixed or "batch" not in self._parts else self._merits[:n].copy()
+        chances = self._chances[choice, :n].copy()
+        return Offer(row.request, SOURCE_NAMES[choice], tokens, match_length, chances, merits)
 
     def commit(self, offers: Sequence[Offer | None]) -> list[Draft | None]:
         """The drafts of a step: of all rows' offers the tokens that pay together."""
@@ -254,10 +264,6 @@ class Drafter:
             "corpus": (self._corpus, None),
         }
         return [every[name] for name in self._enabled if every[name][0].lookup is not None]
-
-    def _legal(self, tokens: Tokens) -> Tokens:
-        wrong = np.isin(tokens, self._barred) | (tokens < 0) | (tokens >= self._vocab_size)
-        return tokens[: int(np.argmax(wrong))] if wrong.any() else tokens
 
     def _busy(self) -> list[Session]:
         return [state.session for state in self._requests.values()]
