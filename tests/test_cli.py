@@ -54,6 +54,24 @@ def test_simulate_prints_one_row_for_each_trace_method_and_ratio(tmp_path: Path)
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
+def test_simulate_takes_a_cost_profile_and_a_batch(tmp_path: Path) -> None:
+    run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "none,agspec", "--json")
+    result = json.loads(agspec(*run, "--cost", "h100-7b", "--batch", 2).stdout)
+    none, ours = result["rows"]
+    assert (ours["cost"], ours["batch"]) == ("h100-7b", 2)
+    assert "cost_ratio" not in ours
+    assert 1 < ours["mean_batch"] <= 2
+    assert none["speedup"] == 1.0
+    assert ours["speedup"] == pytest.approx(none["model_time"] / ours["model_time"])
+    assert ours["speedup"] > 1.3
+    file = tmp_path / "settings.toml"
+    file.write_text('cost = "h100-7b"\n')
+    told = json.loads(agspec(*run, "--settings", file).stdout)["rows"]
+    assert [(row["cost"], row["batch"]) for row in told] == [("h100-7b", 1)] * 2
+    told = json.loads(agspec(*run, "--settings", file, "--cost-ratio", "0.4").stdout)["rows"]
+    assert [row["cost_ratio"] for row in told] == [0.4] * 2, "a flag goes before the settings"
+
+
 def test_tables_fit_a_pipe() -> None:
     done = agspec("simulate", MINE, "--tokenizer", "embedded", "--methods", "none,agspec", "--cost-ratio", "0.07")
     assert done.returncode == 0
@@ -69,9 +87,13 @@ def test_tables_fit_a_pipe() -> None:
         (["simulate", MINE, "--tokenizer", "no-such.json"],
          "agspec: want a tokenizer.json, its folder, 'embedded' or a hub name, got no-such.json: no such file"),
         (["simulate", MINE, "--tokenizer", "embedded", "--methods", "none,magic"],
-         "agspec: --methods: want some of none,ngram,suffix,sam,agspec,agspec-suffix, got magic"),
+         "agspec: --methods: want some of none,ngram,suffix,sam,agspec,agspec-suffix,oracle, got magic"),
         (["simulate", MINE, "--tokenizer", "embedded", "--cost-ratio", "fast"],
          "agspec: --cost-ratio: want positive numbers joined by commas, got 'fast'"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--cost-ratio", "0.1", "--cost", "h100-7b"],
+         "agspec: want --cost or --cost-ratio, got both"),
+        (["simulate", MINE, "--tokenizer", "embedded", "--cost", "no.json"],
+         f"agspec: no.json: want a cost profile's file or a shipped one ({', '.join(list_costs())}), found neither"),
         (["simulate", MINE, "--tokenizer", "embedded", "--caps", "no.json"],
          "agspec: no.json: want a caps file, got: No such file or directory"),
         (["simulate", MINE, "--tokenizer", "embedded", "--corpus", "no-corpus"],

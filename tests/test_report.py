@@ -73,6 +73,8 @@ def simulate_row(trace: str, method: str, ratio: float, steps: int, **more: Any)
         "num_accepted_tokens": 1000 - steps,
         "mean_acceptance_length": 1000 / steps,
         "propose_us": {"p50": 21.4, "p99": 1234.0},
+        "model_time": steps * (1 + ratio) + ratio * 1000,
+        "model_time_none": 1000 * (1 + ratio),
         "speedup": 1.5,
         **more,
     }
@@ -85,6 +87,17 @@ def simulate_result() -> dict[str, Any]:
             rows.append(simulate_row(trace, "ngram", ratio, 600, drafted_at=[10, 10], accepted_at=[5, 2]))
             rows.append(simulate_row(trace, "agspec", ratio, 400 + int(100 * ratio), drafted_at=[20], accepted_at=[15]))
     return {"kind": "simulate", "settings": {"tokenizer": "smollm2"}, "missing": {}, "rows": rows}
+
+
+def profile_result() -> dict[str, Any]:
+    """One trace at batch 4, by two cost profiles."""
+    result = simulate_result()
+    result["rows"] = [
+        {key: value for key, value in row.items() if key != "cost_ratio"}
+        | {"cost": cost, "batch": 4, "mean_batch": 3.5}
+        for row, cost in zip(result["rows"][:4], ("h100-7b", "h100-7b", "a100-7b", "a100-7b"), strict=True)
+    ]
+    return result
 
 
 def printed(result: dict[str, Any], width: int = 120) -> str:
@@ -152,6 +165,30 @@ def test_table_of_simulate() -> None:
     assert sum("second" in line for line in lines) == 1, "a trace is named once"
 
 
+def test_a_cost_is_named_and_the_batch_told() -> None:
+    result = profile_result()
+    rows = [line.split() for line in printed(result).splitlines() if re.search(r"\b(ngram|agspec)\b", line)]
+    assert [row[1:4] for row in rows[:1]] == [["ngram", "h100-7b", "4"]]
+    assert [row[:3] for row in rows[1:]] == [[row["method"], row["cost"], "4"] for row in result["rows"][1:]]
+    length, speedup, _ = charts(result)
+    assert length.heads == ("method", "cost", "tokens a step")
+    assert "At cost a100-7b." in length.note
+    assert speedup.title == "Modelled speedup by cost"
+    assert [panel.title for panel in speedup.panels] == ["Cost h100-7b", "Cost a100-7b"]
+    assert "at batch 4, where a step takes what the cost profile says" in speedup.note
+    words = " ".join(Page(html_page([result], title="t")).words)
+    assert "rows a step" in words
+    assert "3.50" in words
+    assert "Simulation" in html_page([{"rows": result["rows"]}], title="t"), "a batch alone is no bench"
+
+
+def test_pooled_rows_keep_cost_and_batch() -> None:
+    rows = profile_result()["rows"]
+    (row,) = pooled([rows[0], {**rows[0], "trace": "b", "num_steps": 400}], "simulate")
+    assert (row["cost"], row["batch"], row["num_steps"]) == ("h100-7b", 4, 1000)
+    assert len(pooled([rows[0], {**rows[0], "batch": 8}], "simulate")) == 2
+
+
 def test_table_says_where_a_tape_was_not_followed() -> None:
     result = bench_result()
     result["rows"][0]["tape_followed"] = False
@@ -209,7 +246,7 @@ def test_pooled_figures_come_from_summed_counts() -> None:
     (row,) = pooled(rows, "simulate")
     assert row["mean_acceptance_length"] == pytest.approx(2000 / 750)
     assert row["speedup"] == pytest.approx(2000 * 1.1 / (750 * 1.1 + 0.1 * 2000))
-    del rows[1]["num_steps"]
+    del rows[1]["num_steps"], rows[1]["model_time"]
     (row,) = pooled(rows, "simulate")
     assert row["mean_acceptance_length"] is None
     assert row["speedup"] is None

@@ -9,41 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agspec.draft.cost import StepCost
 from agspec.replay.costs import NamedCost
 from agspec.replay.methods import METHODS, Ngram, Sam, Step
-from agspec.replay.plan import OpenFile, PlannedCall
 from agspec.replay.simulate import replay, simulate
 from agspec.replay.tally import Tally
 from agspec.replay.trace import Call, Message, Output, Trace
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer, Tokens, as_tokens
+from tests.replaying import END, EVERY, call, make_tokenizer, needs_arctic, random_calls
 
-END = 99
-needs_arctic = pytest.mark.skipif(find_spec("arctic_inference") is None, reason="arctic-inference is not installed")
 needs_vllm = pytest.mark.skipif(find_spec("vllm") is None, reason="vllm is not installed")
-EVERY = [
-    pytest.param(name, marks=needs_arctic) if name in ("suffix", "agspec-suffix") else name for name in sorted(METHODS)
-]
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    """Words 0 to 98, and the end of a turn."""
-    model = tokenizers.models.WordLevel({str(i): i for i in range(END)}, unk_token="0")
-    backend = tokenizers.Tokenizer(model)
-    backend.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    backend.add_special_tokens(["<|im_end|>"])
-    spec = {"added_tokens": [{"id": END, "content": "<|im_end|>", "special": True}], "model": {}}
-    return Tokenizer("words", backend, spec)
-
-
-def call(prompt: Any, tape: Any, *, session: str = "s", role: Any = "coder", files: Any = ()) -> PlannedCall:
-    return PlannedCall(session, role, "generic", as_tokens(prompt), as_tokens(tape), tuple(files))
+    return make_tokenizer()
 
 
 BY_HAND = [
@@ -112,25 +96,6 @@ def test_drafts_stay_within_the_context_limit(tokenizer: Tokenizer) -> None:
     log: list[Tokens] = []
     replay(METHODS["sam"](Settings(), tokenizer), BY_HAND[:1], max_draft=48, context_limit=20, log=log)
     assert [draft.size for draft in log] == [20 - 14 - 1], "14 tokens are there, and the sampled one needs its place"
-
-
-def random_calls(seed: int, n: int = 12) -> list[PlannedCall]:
-    """Calls that resend their history, open files and repeat themselves."""
-    rng = np.random.default_rng(seed)
-    files = [OpenFile((f"f{i}", i), (rng.integers(0, 98, 80).astype(np.int32),)) for i in range(3)]
-    history: dict[str, Tokens] = {}
-    calls = []
-    for i in range(n):
-        session = f"s{i % 3}"
-        file = files[int(rng.integers(3))]
-        at = int(rng.integers(40))
-        before = history.get(session, as_tokens([i]))
-        prompt = np.concatenate((before, rng.integers(0, 98, 30), file.forms[0] if i % 2 else as_tokens([])))
-        answer = np.concatenate((rng.integers(0, 98, 5), file.forms[0][at : at + 40], before[-20:], [END]))
-        role = "coder" if i % 4 else "chat"
-        calls.append(call(prompt.astype(np.int32), answer.astype(np.int32), session=session, role=role, files=[file]))
-        history[session] = np.concatenate((calls[-1].prompt, calls[-1].tape))
-    return calls
 
 
 @pytest.mark.parametrize("method", EVERY)
