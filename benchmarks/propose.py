@@ -106,8 +106,8 @@ def main() -> None:
     for row in rows:
         us = row["propose_us"]
         print(
-            f"{row['method']:8} batch {row['batch']:3}  p50 {us['p50']:7.1f}  p90 {us['p90']:7.1f}  p99 {us['p99']:7.1f}"
-            f"  ({row['num_steps']} steps, {row['mean_acceptance_length']} tokens a step)"
+            f"{row['method']:8} batch {row['batch']:3}  p50 {us['p50']:7.1f}  p90 {us['p90']:7.1f}"
+            f"  p99 {us['p99']:7.1f}  ({row['num_steps']} steps, {row['mean_acceptance_length']} tokens a step)"
         )
 
 
