@@ -39,6 +39,8 @@ def as_tokens(values: Sequence[int] | npt.NDArray[Any]) -> Tokens:
     dtype('int32')
     """
     array = np.asarray(values)
+    if array.dtype == np.int32 and array.ndim == 1 and array.flags.c_contiguous:
+        return array
     if array.size == 0 and array.ndim == 1:
         return EMPTY
     if array.ndim != 1 or array.dtype.kind not in "iu":

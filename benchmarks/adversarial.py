@@ -1,7 +1,7 @@
 """Never slower where there is nothing to gain: ``python -m benchmarks.adversarial [--pairs 20] [--batch 1,4,16]``.
 
-Three kinds of sessions on the real engine, forced along made-up outputs: ``random`` (random words in, other random
-words out), ``unrepeated`` (source-like prompts, an output in which nothing recurs), ``misleading`` (prompts full of places
+Three kinds of sessions on the real engine, forced along made-up outputs: ``random`` (random words in and others out),
+``unrepeated`` (an output in which nothing recurs, nor anything of the prompt), ``misleading`` (prompts full of places
 that begin as the output does and go on differently). agspec against the same engine without drafts, in interleaved
 pairs: median ratio of decode speed and its 95% interval. ``async``, an engine without speculation, runs in its own
 process before and after, so its ratio also holds the machine's drift.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,7 +157,7 @@ def test_intake_keeps_order_and_pace() -> None:
     drafter.open_file("", "g", [text(600, 120)])
     assert drafter.intake.num_waiting_tokens == 270
     assert knows(drafter, [300]) == []
-    assert drafter.intake.num_waiting_tokens == 171, "270 and the probe's prompt and output, less what is dropped"
+    assert drafter.intake.num_waiting_tokens == 71, "270 and what the probe brought, less two steps"
     assert knows(drafter, [110, 111])[:1] == [112]
 
 
@@ -167,3 +168,25 @@ def test_intake_step_counts_what_went() -> None:
     assert moved == [100, 100, 70, 0]
     assert drafter.intake.num_waiting_tokens == 0
     assert knows(drafter, [198, 199])[:2] == [200, 201], "a text taken in by two steps is one text"
+
+
+def test_intake_beside_the_engine_shows_the_same_and_tells_what_broke() -> None:
+    drafter = make(budgets=Budgets(tokens_per_step=100))
+    drafter.open_file("", "f", [text(100, 150)])
+    drafter.intake.begin()
+    drafter.intake.wait()
+    assert drafter.intake.num_waiting_tokens == 50
+    drafter.intake.take_in()
+    assert drafter.intake.num_waiting_tokens == 50, "that step was this one's"
+    drafter.intake.take_in()
+    assert drafter.intake.num_waiting_tokens == 0
+
+    def broken() -> int:
+        raise ValueError("full")
+
+    drafter.open_file("", "g", [text(600, 150)])
+    drafter.intake.step = broken  # type: ignore[method-assign]
+    drafter.intake.begin()
+    drafter.remember("s", text(10))
+    with pytest.raises(ValueError, match="full"):
+        drafter.intake.take_in()

@@ -16,7 +16,7 @@ from agspec.draft.kernels import jit
 
 Floats = npt.NDArray[np.float64]
 
-CAUTION = 1.4
+CAUTION = 1.3
 """Chances of tokens that were chosen for being likely are too high by about this much."""
 OWN = 0.5
 """Weight of the draft's own pace against the engine's."""

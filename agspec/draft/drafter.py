@@ -95,6 +95,7 @@ class Drafter:
         self, request: str, prompt: Tokens, *, session: str | None = None, tenant: str = "", role: str = "other"
     ) -> None:
         """A request begins. Without a session it is one of its own, forgotten at its end but for its output."""
+        self.intake.wait()
         home = self._session(tenant, f"\0{request}" if session is None else session)
         self._read(home, prompt)
         aligner = Aligner(prompt) if "aligned" in self._parts else None
@@ -102,10 +103,12 @@ class Drafter:
 
     def remember(self, session: str, text: Tokens, *, tenant: str = "") -> None:
         """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
+        self.intake.wait()
         self._read(self._session(tenant, session), text)
 
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
+        self.intake.wait()
         home = self.homes.tenant(tenant, busy=self._busy())
         if not home.is_new(key):
             return
@@ -114,6 +117,7 @@ class Drafter:
 
     def finish(self, request: str) -> None:
         """A request has ended: its output goes to the tenant's other sessions."""
+        self.intake.wait()
         state = self._requests.pop(request, None)
         if state is None:
             return
@@ -125,19 +129,22 @@ class Drafter:
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""
+        self.intake.wait()
         if (tenant, session) in self.homes.sessions:
             self.homes.drop((tenant, session))
 
     def propose(self, rows: Sequence[Row]) -> list[Draft | None]:
-        """One step: learn what was accepted, take in what waits, draft for each row. Unknown requests get None."""
+        """One step: learn what was accepted, draft for each row, take in what waits. Unknown requests get None."""
+        self.intake.take_in()
         self.observe_step(rows)
         for row in rows:
             self.observe(row)
-        self.intake.step()
-        return self.commit([self.offer(row, len(rows)) for row in rows])
+        drafts = self.commit([self.offer(row, len(rows)) for row in rows])
+        self.intake.begin()
+        return drafts
 
     def observe_step(self, rows: Sequence[Row]) -> None:
-        """What a step of these rows brought, all together: the engine's pace."""
+        """What a step of these rows brought, all together: the engine's pace. Goes before the rows' ``observe``."""
         known = [(self._requests[row.request], row.num_new) for row in rows if row.request in self and row.num_new]
         if known:
             drafted = sum(0 if state.pending is None else int(state.pending.tokens.size) for state, _ in known)

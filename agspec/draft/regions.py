@@ -31,7 +31,8 @@ def step(token, starts, data, table, after, state):
 
 @jit
 def walk(tokens, size, starts, data, table, after, state, out):
-    """``out[k]``: the region in which ``tokens[k]`` is written; ``state`` is moved past all of them."""
+    """``out[k]``: the region in which ``tokens[k]`` is written."""
+    state = state.copy()
     for k in range(size):
         out[k] = state[1]
         step(tokens[k], starts, data, table, after, state)
@@ -82,4 +83,4 @@ class Regions:
 
     def walk(self, tokens: Tokens, size: int, state: np.ndarray, out: np.ndarray) -> None:
         """``out`` int8 [size]: the region of each of ``tokens[:size]``; ``state`` stays."""
-        walk(tokens, size, *self._tables, state.copy(), out)
+        walk(tokens, size, *self._tables, state, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,11 +98,41 @@ class _Append:
 
 
 class Intake:
-    """Texts on their way into stores: in order, so many tokens a step, never by the clock."""
+    """Texts on their way into stores: in order, so many tokens a step, never by the clock.
+
+    ``begin`` moves them beside the engine's forward pass, in a thread of its own; ``wait`` before anything else touches
+    stores or queue. So what a step sees does not depend on how fast the thread was.
+    """
 
     def __init__(self, tokens_per_step: int) -> None:
         self.tokens_per_step = tokens_per_step
         self._queue: deque[_Append] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._running: Future[int] | None = None
+        self._begun = False
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Start a step in the background; ``wait`` ends it."""
+        if self._queue:
+            self._thread = self._thread or ThreadPoolExecutor(1, "agspec-intake")
+            self._running = self._thread.submit(self.step)
+
+    def wait(self) -> None:
+        """Until the step begun last is done; what it raised, ``take_in`` raises."""
+        if self._running is not None:
+            self._error = self._error or self._running.exception()
+            self._running, self._begun = None, True
+
+    def take_in(self) -> None:
+        """A step of the engine begins: the one begun last is waited for; where there was none, one is made now."""
+        self.wait()
+        error, begun = self._error, self._begun
+        self._error, self._begun = None, False
+        if error is not None:
+            raise error
+        if not begun:
+            self.step()
 
     def add(self, store: Store, tokens: Tokens, *, tail: Tokens = EMPTY) -> None:
         """A new document of ``store`` that holds ``tokens`` and goes on after ``tail``."""

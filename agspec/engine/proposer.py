@@ -90,12 +90,13 @@ class Proposer:
         known = [row for row in rows if row is not None]
         if not known:
             return [[] for _ in rows]
+        self._guard("intake", self.drafter.intake.take_in)
         self._guard("observe", self.drafter.observe_step, known)
         for row in known:
             self._guard("observe", self.drafter.observe, row)
-        self._guard("intake", self.drafter.intake.step)
         offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
         drafts = self._guard("draft", self.drafter.commit, offers) or [None] * len(rows)
+        self._guard("intake", self.drafter.intake.begin)
         return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
 
     def settle(self) -> None:

@@ -225,10 +225,13 @@ class Oracle(Agspec):
     def propose(self, steps: Sequence[Step]) -> list[Tokens]:
         """See ``Method``."""
         rows = [_row(step) for step in steps]
+        self.drafter.intake.take_in()
+        self.drafter.observe_step(rows)
         for row in rows:
             self.drafter.observe(row)
-        self.drafter.intake.step()
-        return [self._draft(step, row) for step, row in zip(steps, rows, strict=True)]
+        drafts = [self._draft(step, row) for step, row in zip(steps, rows, strict=True)]
+        self.drafter.intake.begin()
+        return drafts
 
     def finish(self, request: str) -> None:
         """See ``Method``."""
