@@ -30,6 +30,9 @@ from agspec.tokens import Tokenizer, Tokens
 RATIO_AWARE = ("agspec", "agspec-suffix")
 """Methods that may use the cost ratio they are told, and are replayed once for each."""
 
+CALL_COUNTS = ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens")
+"""What is counted call by call and role by role."""
+
 
 @dataclass
 class Tally:
@@ -85,8 +88,12 @@ def replay(
     max_draft: int,
     context_limit: int | None = None,
     log: list[Tokens] | None = None,
+    by_call: list[Counter[str]] | None = None,
 ) -> Tally:
-    """Run ``method`` over ``calls``; drafts stay within ``context_limit`` tokens, ``log`` gets each of them."""
+    """Run ``method`` over ``calls``; drafts stay within ``context_limit`` tokens, ``log`` gets each of them.
+
+    ``by_call`` gets the counts of each call, by the names that they have in the tally.
+    """
     tally = Tally()
 
     def draft_after(end: int) -> Tokens:
@@ -124,8 +131,10 @@ def replay(
         draft_after(end)
         method.finish()
         tally.num_tokens += int(call.tape.size)
-        for key in ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens"):
-            role[key] += getattr(tally, key) - before[key]
+        counts = Counter({key: getattr(tally, key) - before[key] for key in CALL_COUNTS})
+        role.update(counts)
+        if by_call is not None:
+            by_call.append(counts)
     if method.counts is not None:
         tally.by_source = {
             name: {**counts, "num_hits": method.counts.num_hits[name], "num_lookups": method.counts.num_lookups[name]}

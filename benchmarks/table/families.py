@@ -130,9 +130,8 @@ def by_chat(trace: Trace) -> Trace:
 
 def raw_only(profiles: Profiles) -> Profiles:
     """The same profiles, with every file kept as it is and in no emission form."""
-    name = Form().name
     changed = {}
     for key, scaffold in profiles.by_name.items():
-        emits = tuple(emit.model_copy(update={"forms": (name,), "encode": "raw"}) for emit in scaffold.profile.emits)
+        emits = tuple(emit.model_copy(update={"forms": (Form(),), "encode": "raw"}) for emit in scaffold.profile.emits)
         changed[key] = Scaffold(scaffold.profile.model_copy(update={"emits": emits}))
     return Profiles(changed)
