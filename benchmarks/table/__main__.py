@@ -75,7 +75,7 @@ def measure(place: Place, families: list[str], views: list[str], *, ablated: boo
                 "ratio": ratio,
                 "values": [results.chosen[name, method, ratio, 0], values],
             }
-            for (name, method, ratio, half), values in results.chosen.items()
+            for (name, method, ratio, half), values in sorted(results.chosen.items())
             if half == 1
         ],
         "targets": targets.reached(compared),

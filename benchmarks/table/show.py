@@ -52,15 +52,15 @@ def _families(families: Iterable[Mapping[str, Any]]) -> Table:
 def _view(view: Mapping[str, Any]) -> Table:
     rows = view["rows"]
     methods = list(rows[0]["speedup"])
-    heads = ["family", "b/a", *(_SHORT.get(method, method) for method in methods), "agspec over\nsuffix", "95 %"]
+    heads = ["family", "b/a", *(_SHORT.get(method, method) for method in methods), "agspec over\nsuffix, %", "95 %"]
     table = _table(f"{view['title']} (speedup over one token a step)", heads)
     for i, row in enumerate(rows):
         again = i > 0 and rows[i - 1]["family"] == row["family"]
         cells = [f"{row['speedup'][method]:.2f}" for method in methods]
-        gain, ends = percent(row["agspec_over_suffix"]), " to ".join(percent(end) for end in row["interval"])
+        gain, *ends = (f"{100 * value:.1f}" for value in (row["agspec_over_suffix"], *row["interval"]))
         last = i + 1 == len(rows) or rows[i + 1]["family"] != row["family"]
         name = "" if again else row["family"]
-        table.add_row(name, f"{row['ratio']:g}", *cells, gain, ends, style=_style(row), end_section=last)
+        table.add_row(name, f"{row['ratio']:g}", *cells, gain, " to ".join(ends), style=_style(row), end_section=last)
     return table
 
 
@@ -93,9 +93,12 @@ def _ablations(ablations: Sequence[Mapping[str, Any]]) -> Table:
 
 def _chosen(chosen: Sequence[Mapping[str, Any]]) -> Table:
     heads = ["family", "method", "b/a", "chosen on the second half", "chosen on the first half"]
-    table = _table("Baselines' settings, chosen on one half of the sessions and used on the other", heads, left=2)
-    for row in chosen:
-        table.add_row(row["family"], row["method"], f"{row['ratio']:g}", *row["values"])
+    table = _table("Baselines' settings, chosen on one half of the sessions and used on the other", heads, left=5)
+    for i, row in enumerate(chosen):
+        before = chosen[i - 1] if i else {}
+        family = "" if row["family"] == before.get("family") else row["family"]
+        method = "" if family == "" and row["method"] == before.get("method") else row["method"]
+        table.add_row(family, method, f"{row['ratio']:g}", *row["values"])
     return table
 
 
