@@ -37,7 +37,7 @@ def show(result: Mapping[str, Any]) -> None:
 def _table(title: str, heads: Sequence[str], *, left: int = 1) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i < left else "right")
+        table.add_column(head, justify="left" if i < left else "right", no_wrap=True)
     return table
 
 
@@ -52,7 +52,7 @@ def _families(families: Iterable[Mapping[str, Any]]) -> Table:
 def _view(view: Mapping[str, Any]) -> Table:
     rows = view["rows"]
     methods = list(rows[0]["speedup"])
-    heads = ["family", "b/a", *(_SHORT.get(method, method) for method in methods), "agspec over\nsuffix, %", "95 %"]
+    heads = ["family", "b/a", *(_SHORT.get(method, method) for method in methods), "agspec over suffix,\n% (95 %)"]
     table = _table(f"{view['title']} (speedup over one token a step)", heads)
     for i, row in enumerate(rows):
         again = i > 0 and rows[i - 1]["family"] == row["family"]
@@ -60,7 +60,9 @@ def _view(view: Mapping[str, Any]) -> Table:
         gain, *ends = (f"{100 * value:.1f}" for value in (row["agspec_over_suffix"], *row["interval"]))
         last = i + 1 == len(rows) or rows[i + 1]["family"] != row["family"]
         name = "" if again else row["family"]
-        table.add_row(name, f"{row['ratio']:g}", *cells, gain, " to ".join(ends), style=_style(row), end_section=last)
+        table.add_row(
+            name, f"{row['ratio']:g}", *cells, f"{gain} ({' to '.join(ends)})", style=_style(row), end_section=last
+        )
     return table
 
 
