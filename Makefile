@@ -5,7 +5,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 OUT := out
 
-.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-distractors headline stress clean
+.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-distractors headline table stress clean
 
 setup: $(READY)
 
@@ -56,6 +56,11 @@ bench-distractors: setup
 # The figures of README.md: public recorded sessions under SESSIONS, see benchmarks/headline.py.
 headline: setup
 	$(BIN)/python -m benchmarks.headline $(SESSIONS)
+
+# agspec against the other drafts on recorded sessions, see benchmarks/table; finished replays are kept in out/table-cache.
+TRACES ?= ../shared/traces
+table: setup
+	$(BIN)/python -m benchmarks.table $(TRACES)
 
 stress: setup
 	$(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_frozen.py tests/test_drafter.py

@@ -12,7 +12,7 @@ its calls one after another, and in every step the calls of all slots are verifi
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +32,9 @@ from agspec.replay.trace import Trace
 from agspec.settings import Settings
 from agspec.tokens import EMPTY, Tokenizer, Tokens
 
+CALL_COUNTS = ("num_steps", "num_tokens", "num_draft_tokens", "num_accepted_tokens")
+"""What is counted call by call."""
+
 
 @dataclass(eq=False)
 class _Live:
@@ -46,6 +49,7 @@ class _Live:
     end: int
     num_new: int = 0
     draft: Tokens = field(default_factory=lambda: EMPTY)
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def over(self) -> bool:
@@ -57,6 +61,7 @@ class _Live:
         accepted = common_prefix(self.draft, self.sequence[self.end :]) if self.draft.size else 0
         self.num_new = accepted + 1
         self.end += self.num_new
+        self.counts.update(num_steps=1, num_draft_tokens=int(self.draft.size), num_accepted_tokens=accepted)
         return accepted
 
 
@@ -68,10 +73,12 @@ def replay(
     batch: int = 1,
     context_limit: int | None = None,
     log: list[Tokens] | None = None,
+    by_call: list[Counter[str]] | None = None,
 ) -> Tally:
     """Run ``method`` over ``calls``; drafts stay within ``context_limit`` tokens, ``log`` gets each of them.
 
-    ``batch`` 1 takes the calls as they come, a larger one session by session, the first ones first.
+    ``by_call`` gets the CALL_COUNTS of each call, in the order in which they began. ``batch`` 1 takes the calls as they
+    come, a larger one session by session, the first ones first.
     """
     tally = Tally()
     waiting = deque([list(calls)] if batch == 1 else by_session(calls))
@@ -85,7 +92,11 @@ def replay(
             if slots[slot] is None and queue:
                 call = queue.popleft()
                 sequence = np.concatenate((call.prompt, call.tape, np.repeat(call.tape[-1:], max_draft + 1)))
-                slots[slot] = _Live(str(number), call, sequence, int(call.prompt.size))
+                live = _Live(str(number), call, sequence, int(call.prompt.size))
+                live.counts["num_tokens"] = int(call.tape.size)
+                slots[slot] = live
+                if by_call is not None:
+                    by_call.append(live.counts)
                 method.start(str(number), call)
                 number += 1
         rows = [row for row in slots if row is not None]
