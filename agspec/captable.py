@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from agspec.errors import InputError
 from agspec.messages import Role
 from agspec.tokens import Tokenizer
 
-FORMAT = 2
+FORMAT: Final = 2
 MAX_PACKED = 1 << 24
 """Bytes that the hashed weights may unpack to."""
 LARGEST = 1e30

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from agspec.captable import ENOUGH, Bin, CapFile, CapRow, Evaluation, pack_odds, survival_of
 from agspec.draft.counts import Counts, Draft
@@ -83,10 +84,11 @@ def calibrate(
     tell(0, 1 + 2 * folds, "learning")
     base = settings.model_copy(update={"caps": None})
     learned = learn(tenants, settings=base, tokenizer=tokenizer)
-    counts, fit = learned.counts, {"least": learned.least, "max_draft": settings.max_draft}
-    whole = fit_row(counts.drafted_at, counts.accepted_at, num_tokens=learned.num_tokens.total(), **fit)
+    fit = partial(fit_row, least=learned.least, max_draft=settings.max_draft)
+    counts = learned.counts
+    whole = fit(counts.drafted_at, counts.accepted_at, num_tokens=learned.num_tokens.total())
     roles = {
-        role: fit_row(*counts.positions_of.get(role, NOWHERE), num_tokens=num_tokens, **fit)
+        role: fit(*counts.positions_of.get(role, NOWHERE), num_tokens=num_tokens)
         for role, num_tokens in sorted(learned.num_tokens.items())
     }
     return CapFile(
