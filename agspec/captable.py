@@ -152,7 +152,7 @@ class CapFile(_Table):
         """The file's text, a list of numbers a line; without the model's weights unless ``odds``."""
         told = self.model_dump(mode="json", exclude_none=True, exclude=None if odds else {"odds"})
         text = json.dumps(told, indent=1, ensure_ascii=False)
-        return re.sub(r"\[[-\d.,e\s]+\]", lambda found: " ".join(found[0].split()).replace("[ ", "["), text) + "\n"
+        return re.sub(r"\[[-\d.,e\s]+\]", lambda found: " ".join(found[0][1:-1].split()).join("[]"), text) + "\n"
 
 
 def pack_odds(state: OddsState) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _unpack(odds: _Odds) -> OddsState:
             for kind, into in (("weights", weights), ("evidence", squares)):
                 found = _numbers(getattr(odds.groups[name], kind))
                 if found is None or found.shape != plain[name]:
-                    got = "none" if found is None else f"shape {_shape(found.shape)}"
+                    got = "others" if found is None else f"shape {_shape(found.shape)}"
                     raise ValueError(
                         f"odds.groups.{name}.{kind}: want numbers of shape {_shape(plain[name])}, got {got}"
                     )

@@ -57,7 +57,7 @@ def caps_page(file: CapFile, title: str) -> str:
     parts.append(f'<p class="note">{escape(SCALE)}; {ABSENT}: fewer than {ENOUGH} drafts got there.</p></figure>')
     parts += [figure(chart, f"c{i}") for i, chart in enumerate(charts, 1)]
     if file.evaluation is None:
-        parts.append(f"<figure><h3>On sessions not seen</h3>{''.join(_paragraphs(judged))}</figure>")
+        parts.append(f"<figure><h3>Do the odds hold?</h3>{''.join(_paragraphs(judged))}</figure>")
     else:
         parts.append(figure(_reliability_chart(file.evaluation, " ".join(judged)), "r"))
     told = file.model_dump(mode="json", exclude={"odds", "roles", "default", "evaluation"}, exclude_none=True)
@@ -202,7 +202,7 @@ def _survival_chart(file: CapFile) -> Chart:
                 row.survival,
                 tuple(f"position {n}: {share} of {d}" for _, n, d, _, share in mine),
                 tuple("ours" if d >= ENOUGH else "base" for d in row.drafted),
-                end=min(row.cap, len(row.drafted)),
+                end=row.cap,
                 end_text=f"cap {row.cap}",
             )
         )
@@ -229,7 +229,7 @@ def _reliability_chart(found: Evaluation, note: str) -> Chart:
         for each in found.reliability
     ]
     return Chart(
-        title="On sessions not seen",
+        title="Do the odds hold?",
         note=f"{note} A dot is a tenth of chance, its area the tokens; the line through it: two standard errors.",
         panels=(Dots("Right, against foretold", tuple(dots)),),
         heads=("foretold", "right", "tokens"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from agspec.replay.report.shapes import Bars, Chart, Columns
+from agspec.replay.report.shapes import Bars, Chart, Columns, Dots
 from agspec.replay.report.style import STYLE
 from agspec.replay.report.svg import bars_svg, columns_svg, dots_svg
 
@@ -37,7 +37,7 @@ def frame(title: str, body: str) -> str:
 
 def figure(chart: Chart, name: str) -> str:
     """A chart, its legend and the table behind it; ``name``: prefix of the ids, unique in the page."""
-    slots = max((len(panel.shares) for panel in chart.panels if isinstance(panel, Columns)), default=0)
+    slots = max((panel.slots for panel in chart.panels if isinstance(panel, Columns)), default=0)
     panels = []
     for i, panel in enumerate(chart.panels, 1):
         said = f"{chart.title}: {panel.title}" if panel.title else chart.title
@@ -48,7 +48,8 @@ def figure(chart: Chart, name: str) -> str:
         else:
             drawn = dots_svg(panel, name=f"{name}-{i}", title=said)
         head = f"<h4>{escape(panel.title)}</h4>" if panel.title else ""
-        panels.append(f"<div>{head}{drawn}</div>")
+        kind = ' class="square"' if isinstance(panel, Dots) else ""
+        panels.append(f"<div{kind}>{head}{drawn}</div>")
     legend = "".join(
         f'<li><svg width="14" height="14" aria-hidden="true"><rect class="{style}" width="14" height="14"/></svg>'
         f"{escape(word)}</li>"

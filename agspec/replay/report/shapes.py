@@ -49,6 +49,11 @@ class Columns:
     end: int | None = None
     end_text: str = ""
 
+    @property
+    def slots(self) -> int:
+        """Positions there must be room for."""
+        return max(len(self.shares), self.end or 0)
+
 
 @dataclass(frozen=True)
 class Dot:

@@ -35,6 +35,7 @@ figure { margin: 24px 0 0; padding: 16px 0 0; border-top: 1px solid var(--line);
 figcaption { margin-bottom: 12px; max-width: 72ch; }
 .panels { display: grid; align-items: end; gap: 20px 40px;
   grid-template-columns: repeat(auto-fit, minmax(min(280px, 100%), 1fr)); }
+.square { max-width: 440px; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 0 0 8px; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: 6px; }
 .legend svg { flex: none; }

@@ -86,9 +86,9 @@ def columns_svg(panel: Columns, *, slots: int, name: str, title: str) -> str:
             )
     if panel.end is not None:
         at = PLOT_LEFT + panel.end * width
-        out.append(f'<line class="mark" x1="{at:.2f}%" x2="{at:.2f}%" y1="{PLOT_TOP - 4}" y2="{PLOT_BOTTOM + 3}"/>')
+        out.append(f'<line class="mark" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="{PLOT_BOTTOM + 3}"/>')
         side, away = ("end", -1) if panel.end > slots / 2 else ("start", 1)
-        out.append(f'<text class="tick {side}" x="{at + away:.2f}%" y="{PLOT_TOP + 4}">{escape(panel.end_text)}</text>')
+        out.append(f'<text class="tick {side}" x="{at + away:.2f}%" y="{PLOT_TOP - 2}">{escape(panel.end_text)}</text>')
     step = next((step for step in STEPS if slots / step <= 8), STEPS[-1])
     for position in (1, *range(max(step, 2), slots + 1, step)):
         at = PLOT_LEFT + (position - 0.5) * width
