@@ -66,7 +66,7 @@ def test_written_and_read_again(tmp_path: Path) -> None:
     assert "odds" not in json.loads(made().to_json(odds=False))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(st.integers(0, 99), st.floats(0, 6), st.floats(0, 1e7))
 def test_any_weights_are_packed(seed: int, weight: float, evidence: float) -> None:
     rng = np.random.default_rng(seed)

@@ -193,12 +193,14 @@ def test_calibrate_inspect_simulate(tmp_path: Path) -> None:
     assert "odds" not in told
     run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.03", "--json")
     (cold,), (warm,) = (json.loads(agspec(*run, *caps).stdout)["rows"] for caps in ((), ("--caps", file)))
-    assert warm["speedup"] > cold["speedup"]
+    assert warm["speedup"] > 0.99 * cold["speedup"], "another agent's sessions do no harm"
     assert warm["drift"] == pytest.approx(1, abs=0.25)
 
 
 def test_a_trace_without_outputs_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.jsonl").write_text('{"agspec_trace": 1, "kind": "openai", "sources": []}\n')
+    silent = {"session": "s", "messages": [{"role": "user", "content": "?"}], "output": {"content": ""}}
+    lines = ({"agspec_trace": 1, "kind": "openai", "sources": []}, silent)
+    (tmp_path / "empty.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = agspec("calibrate", "empty.jsonl", "--tokenizer", "embedded", "-o", "caps.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == ["agspec: empty.jsonl: want recorded outputs, got none"]
