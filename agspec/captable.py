@@ -7,13 +7,18 @@ weights are written as nested lists in the shape ``draft.odds.GROUPS`` gives the
 from __future__ import annotations
 
 import base64
+import json
+import re
 import zlib
+from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from agspec.draft.caps import MAX_DRAFT, CapTable, Limits
 from agspec.draft.odds import GROUPS, HASHED, NUM_WEIGHTS, STARTS, OddsState
@@ -21,29 +26,60 @@ from agspec.errors import InputError
 from agspec.messages import Role
 from agspec.tokens import Tokenizer
 
-FORMAT = 2
+FORMAT: Final = 2
 MAX_PACKED = 1 << 24
 """Bytes that the hashed weights may unpack to."""
+LARGEST = 1e30
+"""No weight or evidence is as large: sums of them stay finite."""
+ENOUGH = 20
+"""Drafts that must have reached a position for it to be judged."""
+_OURS = "agspec"
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class CapRow(_Table):
-    """Limits of a role; ``drafted[k]`` drafts reached position k, ``accepted[k]`` of them were accepted that far."""
+    """Limits of a role; ``drafted[k]`` drafts reached position k, ``accepted[k]`` of them were accepted that far.
+
+    ``num_tokens``: output tokens of the role's calls.
+    """
 
     cap: int = Field(ge=0, le=MAX_DRAFT)
-    factor: float = Field(Limits.factor, ge=0)
+    factor: float = Field(Limits.factor, ge=0, le=MAX_DRAFT)
     offset: int = Field(Limits.offset, ge=0)
     floor: float | None = Field(None, gt=0, lt=1)
-    num_tokens: int = 0
-    drafted: tuple[int, ...] = ()
-    accepted: tuple[int, ...] = ()
+    num_tokens: NonNegativeInt = 0
+    drafted: tuple[NonNegativeInt, ...] = Field((), max_length=MAX_DRAFT)
+    accepted: tuple[NonNegativeInt, ...] = Field((), max_length=MAX_DRAFT)
+
+    @model_validator(mode="after")
+    def _counts_fit(self) -> CapRow:
+        if len(self.drafted) != len(self.accepted) or any(
+            a > d for a, d in zip(self.accepted, self.drafted, strict=True)
+        ):
+            raise PydanticCustomError(_OURS, "want as many accepted as drafted counts, none larger")
+        return self
+
+    @property
+    def survival(self) -> tuple[float, ...]:
+        """Of the drafts that reached each position, the share accepted that far, see ``survival_of``."""
+        return survival_of(self.drafted, self.accepted)
 
     def limits(self) -> Limits:
         """As the drafter wants it."""
         return Limits(self.cap, self.factor, self.offset, self.floor)
+
+
+def survival_of(drafted: Sequence[int], accepted: Sequence[int]) -> tuple[float, ...]:
+    """Share accepted at each position as the caps are read off it: as if one more were right and one wrong, not rising.
+
+    >>> survival_of([98, 48], [48, 48])
+    (0.49, 0.49)
+    """
+    shares = ((a + 1) / (d + 2) for d, a in zip(drafted, accepted, strict=True))
+    return tuple(accumulate(shares, min))
 
 
 class TraceInfo(_Table):
@@ -51,17 +87,17 @@ class TraceInfo(_Table):
 
     name: str
     sha256: str
-    num_sessions: int
-    num_calls: int
-    num_tokens: int
+    num_sessions: NonNegativeInt
+    num_calls: NonNegativeInt
+    num_tokens: NonNegativeInt
 
 
 class Bin(_Table):
     """Tokens whose chance lay in one tenth: how many, the mean chance foretold, the share that was right."""
 
-    num_tokens: int
-    foretold: float
-    right: float
+    num_tokens: int = Field(ge=1)
+    foretold: float = Field(ge=0, le=1)
+    right: float = Field(ge=0, le=1)
 
 
 class Evaluation(_Table):
@@ -73,18 +109,23 @@ class Evaluation(_Table):
     folds: int
     brier: float
     brier_base: float
-    reliability: tuple[Bin, ...]
+    reliability: tuple[Bin, ...] = Field(min_length=1)
+
+
+class _Group(_Table):
+    weights: list[Any]
+    evidence: list[Any]
 
 
 class _Odds(_Table):
-    groups: dict[str, Any]
+    groups: dict[str, _Group]
     hashed: str
 
 
 class CapFile(_Table):
-    """The whole file."""
+    """The whole file. ``cost``: what it was calibrated for, in words."""
 
-    agspec_caps: Literal[2] = 2
+    agspec_caps: Literal[2] = FORMAT
     tokenizer: str
     tokenizer_name: str = ""
     date: str = ""
@@ -107,9 +148,15 @@ class CapFile(_Table):
         """The model's weights; raises ValueError where they do not fit this version's groups."""
         return None if self.odds is None else _unpack(self.odds)
 
+    def to_json(self, *, odds: bool = True) -> str:
+        """The file's text, a list of numbers a line; without the model's weights unless ``odds``."""
+        told = self.model_dump(mode="json", exclude_none=True, exclude=None if odds else {"odds"})
+        text = json.dumps(told, indent=1, ensure_ascii=False)
+        return re.sub(r"\[[-\d.,e\s]+\]", lambda found: " ".join(found[0][1:-1].split()).join("[]"), text) + "\n"
+
 
 def pack_odds(state: OddsState) -> dict[str, Any]:
-    """``odds`` of a CapFile."""
+    """``odds`` of a CapFile: weights to 3 digits, the hashed ones to 11 bits."""
     groups: dict[str, Any] = {}
     for i, (name, shape) in enumerate(GROUPS.items()):
         if name not in HASHED:
@@ -118,7 +165,8 @@ def pack_odds(state: OddsState) -> dict[str, Any]:
                 "weights": np.round(state.weights[part].astype(float), 3).reshape(shape).tolist(),
                 "evidence": np.round(state.squares[part].astype(float), 2).reshape(shape).tolist(),
             }
-    hashed = np.concatenate((state.weights[_hashed()], state.squares[_hashed()])).astype(np.float16)
+    mask, most = _hashed(), float(np.finfo(np.float16).max)
+    hashed = np.concatenate((state.weights[mask], state.squares[mask])).clip(-most, most).astype(np.float16)
     return {"groups": groups, "hashed": base64.b64encode(zlib.compress(hashed.tobytes(), 9)).decode()}
 
 
@@ -130,24 +178,43 @@ def _hashed() -> npt.NDArray[np.bool_]:
 
 
 def _unpack(odds: _Odds) -> OddsState:
-    weights, squares = np.zeros(NUM_WEIGHTS, np.float32), np.ones(NUM_WEIGHTS, np.float32)
-    for i, (name, shape) in enumerate(GROUPS.items()):
-        if name in HASHED:
-            continue
-        for kind, into in (("weights", weights), ("evidence", squares)):
-            found = np.asarray((odds.groups.get(name) or {}).get(kind, []), np.float32)
-            if found.shape != shape:
-                raise ValueError(f"odds.groups.{name}.{kind}: want numbers of shape {shape}, got {found.shape}")
-            into[STARTS[i] : STARTS[i + 1]] = found.ravel()
+    weights, squares = np.zeros(NUM_WEIGHTS), np.ones(NUM_WEIGHTS)
+    plain = {name: shape for name, shape in GROUPS.items() if name not in HASHED}
+    if set(odds.groups) != set(plain):
+        raise ValueError(f"odds.groups: want {', '.join(plain)}, got {', '.join(odds.groups) or 'none'}")
+    for i, name in enumerate(GROUPS):
+        if name in plain:
+            for kind, into in (("weights", weights), ("evidence", squares)):
+                found = _numbers(getattr(odds.groups[name], kind))
+                if found is None or found.shape != plain[name]:
+                    got = "others" if found is None else f"shape {_shape(found.shape)}"
+                    raise ValueError(
+                        f"odds.groups.{name}.{kind}: want numbers of shape {_shape(plain[name])}, got {got}"
+                    )
+                into[STARTS[i] : STARTS[i + 1]] = found.ravel()
     mask = _hashed()
-    data = zlib.decompressobj().decompress(base64.b64decode(odds.hashed, validate=True), MAX_PACKED)
-    hashed = np.frombuffer(data, np.float16)
-    if hashed.size != 2 * int(mask.sum()):
-        raise ValueError(f"odds.hashed: want {2 * int(mask.sum())} numbers, got {hashed.size}")
-    weights[mask], squares[mask] = np.split(hashed.astype(np.float32), 2)
-    if not (np.isfinite(weights).all() and np.isfinite(squares).all() and squares.min() > 0):
-        raise ValueError("odds: want finite weights and evidence above 0")
-    return OddsState(weights, squares)
+    try:
+        data = zlib.decompressobj().decompress(base64.b64decode(odds.hashed, validate=True), MAX_PACKED)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"odds.hashed: {error}") from error
+    if len(data) != 4 * int(mask.sum()):
+        raise ValueError(f"odds.hashed: want {4 * int(mask.sum())} bytes, got {len(data)}")
+    weights[mask], squares[mask] = np.split(np.frombuffer(data, np.float16), 2)
+    if not (np.abs(weights).max() < LARGEST and 0 < squares.min() <= squares.max() < LARGEST):
+        raise ValueError(f"odds: want weights and evidence under {LARGEST:g}, evidence above 0")
+    return OddsState(weights.astype(np.float32), squares.astype(np.float32))
+
+
+def _numbers(value: list[Any]) -> npt.NDArray[np.float64] | None:
+    """None where ``value`` is ragged or holds anything else."""
+    try:
+        return np.asarray(value, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
 
 
 def read_cap_file(path: Path) -> CapFile:
@@ -158,12 +225,21 @@ def read_cap_file(path: Path) -> CapFile:
     except OSError as error:
         raise InputError(f"{path}: want a caps file, got: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "file"
-        raise InputError(f"{path}: {where}: {first['msg']}, got {first['input']!r:.60}") from error
-    except (ValueError, zlib.error) as error:
+        raise InputError(f"{path}: {_told(error)}") from error
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from error
     return file
+
+
+def _told(error: ValidationError) -> str:
+    found = error.errors()
+    for each in found:
+        if each["loc"] == ("agspec_caps",):
+            return f"want a caps file of format {FORMAT}, got format {each['input']!r:.20}: calibrate again"
+    first = found[0]
+    where = ".".join(str(part) for part in first["loc"]) or "file"
+    got = "" if first["type"] == _OURS else f", got {first['input']!r:.60}"
+    return f"{where}: {first['msg']}{got}"
 
 
 def read_caps(path: Path, tokenizer: Tokenizer) -> tuple[CapTable, OddsState | None]:

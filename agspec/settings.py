@@ -26,7 +26,9 @@ class Settings(BaseModel):
         ("session", "workspace", "shared", "corpus"), description="stores that are looked up"
     )
     parts: tuple[PartName, ...] = Field(PART_NAMES, description="parts of the policy in use")
-    cost_ratio: float | None = Field(None, gt=0, description="cost of one more verified token over a step's fixed cost")
+    cost_ratio: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="cost of one more verified token over a step's fixed cost"
+    )
     cost: Path | None = Field(None, description="cost profile: file or shipped name, see: agspec profile")
     caps: Path | None = Field(None, description="CapTable file; the default policy where none is given")
     corpus: Path | None = Field(None, description="frozen corpus folder, see: agspec corpus build")

@@ -117,6 +117,17 @@ def test_tables_fit_a_pipe() -> None:
          "agspec: --drafted: want numbers from 0 on joined by commas, got '-1,4'"),
         (["profile", "--model", "embedded", "--context", "8100", "-o", "cost.json"],
          "agspec: --max-model-len: want more than 8236 tokens (8100 of context, 88 steps, 48 drafted), got 8192"),
+        (["calibrate", MINE, "--tokenizer", "embedded", "-o", "c.json", "--cost", "h100-7b", "--cost-ratio", "0.1"],
+         "agspec: flags: settings: want cost or cost_ratio, got both"),
+        (["calibrate", MINE, "--tokenizer", "embedded", "-o", "c.json", "--cost", "no.json"],
+         f"agspec: no.json: want a cost profile's file or a shipped one ({', '.join(list_costs())}), found neither"),
+        (["calibrate", MINE, "--tokenizer", "embedded", "-o", "c.json", "--cost-ratio", "nan"],
+         "agspec: flags: cost_ratio: Input should be a finite number, got nan"),
+        (["calibrate", MINE, "--tokenizer", "embedded", "-o", "."],
+         "agspec: .: want a place to write to, got: Is a directory"),
+        (["calibrate", MINE, "--tokenizer", "embedded", "-o", f"{__file__}/caps.json"],
+         f"agspec: {__file__}/caps.json: want a place to write to, got: Not a directory"),
+        (["inspect", "no.json"], "agspec: no.json: want a caps file, got: No such file or directory"),
         (["verify", "--model", "embedded", "--prompts", "no.txt"],
          "agspec: no.txt: want a text file of prompts, got: [Errno 2] No such file or directory: 'no.txt'"),
     ],
@@ -142,7 +153,7 @@ def test_profiles_are_listed() -> None:
 def test_caps_file_is_used_and_checked(tmp_path: Path) -> None:
     from agspec.tokens import load_tokenizer
 
-    caps = {"agspec_caps": 1, "tokenizer": load_tokenizer("embedded").fingerprint, "default": {"cap": 0}}
+    caps = {"agspec_caps": 2, "tokenizer": load_tokenizer("embedded").fingerprint, "default": {"cap": 0}}
     file = tmp_path / "caps.json"
     file.write_text(json.dumps(caps))
     run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.07", "--json")
@@ -155,6 +166,45 @@ def test_caps_file_is_used_and_checked(tmp_path: Path) -> None:
     )
     file.write_text(json.dumps({**caps, "roles": {"wizard": {"cap": 3}}}))
     assert f"agspec: {file}: roles.wizard" in agspec(*run, "--caps", file).stderr
+    file.write_text(json.dumps({**caps, "agspec_caps": 1}))
+    told = f"agspec: {file}: want a caps file of format 2, got format 1: calibrate again"
+    assert agspec(*run, "--caps", file).stderr.splitlines() == [told]
+    assert agspec("inspect", file).stderr.splitlines() == [told]
+
+
+def test_calibrate_inspect_simulate(tmp_path: Path) -> None:
+    file, page = tmp_path / "caps.json", tmp_path / "caps.html"
+    settings = tmp_path / "settings.toml"
+    settings.write_text('cost = "h100-7b"\n')
+    run = ("calibrate", "aider-own", "--tokenizer", "embedded", "--settings", settings, "--folds", 2)
+    done = agspec(*run, "--cost-ratio", "0.02", "-o", file)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [f"caps: {file}"]
+    assert max(map(len, done.stdout.splitlines())) <= 120
+    assert re.search(r"^The odds (hold|do not hold): ", done.stdout, re.MULTILINE)
+    shown = agspec("inspect", file, "--html", page)
+    assert shown.stdout == done.stdout
+    assert shown.stderr.splitlines() == [f"report: {page}"]
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    told = json.loads(agspec("inspect", file, "--json").stdout)
+    assert (told["agspec_caps"], told["cost"], told["tool_wire"]) == (2, "ratio 0.02", "json"), "a flag goes first"
+    assert [(t["name"], t["num_sessions"], len(t["sha256"])) for t in told["traces"]] == [("aider-own", 2, 64)]
+    assert told["evaluation"]["folds"] == 2
+    assert "odds" not in told
+    run = ("simulate", MINE, "--tokenizer", "embedded", "--methods", "agspec", "--cost-ratio", "0.03", "--json")
+    (cold,), (warm,) = (json.loads(agspec(*run, *caps).stdout)["rows"] for caps in ((), ("--caps", file)))
+    assert warm["speedup"] > 0.99 * cold["speedup"], "another agent's sessions do no harm"
+    assert warm["drift"] == pytest.approx(1, abs=0.25)
+
+
+def test_a_trace_without_outputs_is_refused(tmp_path: Path) -> None:
+    silent = {"session": "s", "messages": [{"role": "user", "content": "?"}], "output": {"content": ""}}
+    lines = ({"agspec_trace": 1, "kind": "openai", "sources": []}, silent)
+    (tmp_path / "empty.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = agspec("calibrate", "empty.jsonl", "--tokenizer", "embedded", "-o", "caps.json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == ["agspec: empty.jsonl: want recorded outputs, got none"]
+    assert not (tmp_path / "caps.json").exists()
 
 
 def test_corpus_is_built_whole_and_helps(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-LIGHT = [line for line in COMMANDS if re.match(r"agspec (import|simulate|corpus|profile --list)", line)]
+LIGHT = [
+    line for line in COMMANDS if re.match(r"agspec (import|calibrate|inspect|simulate|corpus|profile --list)", line)
+]
 ON_ENGINE = [line for line in COMMANDS if re.match(r"agspec (bench|verify|profile --model)", line)]
 
 
@@ -54,7 +56,8 @@ def test_light_commands_run_in_order(tmp_path: Path) -> None:
     assert len(LIGHT) >= 4
     for line in LIGHT:
         run(line, tmp_path)
-    assert (tmp_path / "report.html").stat().st_size > 5000
+    for page in ("report.html", "caps.html"):
+        assert (tmp_path / page).stat().st_size > 5000
 
 
 @pytest.mark.engine

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from agspec.replay.report import html_page, table
-from agspec.replay.report.charts import Bars, Columns, charts
+from agspec.replay.report.charts import charts
 from agspec.replay.report.rows import pooled
+from agspec.replay.report.shapes import Bars, Columns
 from agspec.replay.report.style import STYLE
 
 VOID = {"meta"}

@@ -10,6 +10,7 @@ import click
 
 from agspec.commands import options
 from agspec.draft.caps import DEFAULT_COST_RATIO
+from agspec.errors import InputError
 from agspec.replay.render import ToolWire
 
 
@@ -42,37 +43,47 @@ def calibrate_command(
 
     The replay is the one of agspec simulate. Held-out sessions tell whether what was learned holds: see agspec inspect.
     """
+    from agspec.build import step_cost
     from agspec.captable import TraceInfo
     from agspec.commands.inspect import show_caps
     from agspec.commands.progress import Progress
     from agspec.replay.calibrate import calibrate
     from agspec.replay.plan import Planner
-    from agspec.replay.trace import write_whole
+    from agspec.replay.trace import check_place, write_whole
     from agspec.tokens import load_tokenizer
 
     settings = options.settings_from(settings_file, {"cost_ratio": cost_ratio, "cost": cost})
+    step_cost(settings)
+    check_place(output)
     paths = [options.trace_path(path) for path in traces]
     loaded = options.read_traces(traces)
     tokens = load_tokenizer(tokenizer)
-    planned = [list(Planner(tokens, tool_wire).calls(trace)) for trace in loaded]
+    planner = Planner(tokens, tool_wire)
+    planned = [list(planner.calls(trace)) for trace in loaded]
+    if not any(planned):
+        raise InputError(f"{', '.join(map(str, traces))}: want recorded outputs, got none")
     with Progress("calibrating") as progress:
         file = calibrate(planned, settings=settings, tokenizer=tokens, folds=folds, progress=progress.update)
     told = [
         TraceInfo(
             name=trace.name,
             sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-            num_sessions=len(trace.sessions),
+            num_sessions=len({call.session for call in calls}),
             num_calls=len(calls),
             num_tokens=sum(int(call.tape.size) for call in calls),
         )
         for trace, path, calls in zip(loaded, paths, planned, strict=True)
     ]
+    ratio = DEFAULT_COST_RATIO if settings.cost_ratio is None else settings.cost_ratio
     file = file.model_copy(
         update={
-            "date": datetime.date.today().isoformat(), "tool_wire": tool_wire, "lookup": settings.lookup,
-            "cost": str(settings.cost) if settings.cost else f"ratio {settings.cost_ratio or DEFAULT_COST_RATIO}",
+            "date": datetime.date.today().isoformat(),
+            "tool_wire": tool_wire,
+            "lookup": settings.lookup,
+            "cost": f"ratio {ratio:g}" if settings.cost is None else str(settings.cost),
             "traces": tuple(told),
         }
-    )  # fmt: skip
-    write_whole(output, (file.model_dump_json(indent=1, exclude_none=True) + "\n").encode())
+    )
+    write_whole(output, file.to_json().encode())
+    click.echo(f"caps: {output.resolve()}", err=True)
     show_caps(file, as_json=as_json)

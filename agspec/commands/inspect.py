@@ -32,14 +32,10 @@ def inspect_command(file: Path, html: Path | None, as_json: bool) -> None:
 
 def show_caps(file: CapFile, *, as_json: bool) -> None:
     """JSON without the packed weights, or tables, on stdout."""
-    from rich.console import Console
-
     from agspec.replay.report.caps import caps_tables
 
     if as_json:
-        click.echo(file.model_dump_json(indent=1, exclude={"odds"}, exclude_none=True))
+        click.echo(file.to_json(odds=False), nl=False)
         return
-    console = Console()
-    console = console if console.is_terminal else Console(width=120)
     for part in caps_tables(file):
-        console.print(part)
+        options.print_table(part)

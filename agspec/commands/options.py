@@ -15,6 +15,8 @@ from agspec.resources import data_dir
 from agspec.settings import Settings, make_settings
 
 Decorator = Callable[[Any], Any]
+COSTS = {"cost", "cost_ratio"}
+"""Settings of which one says what a step costs."""
 
 traces_argument: Decorator = click.argument(
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
@@ -86,11 +88,13 @@ def numbers(value: str, kind: type[Any], flag: str, *, zero: bool = False) -> tu
 
 
 def settings_from(file: Path | None, flags: Mapping[str, Any]) -> Settings:
-    """Settings of ``file``, then the flags that were given."""
+    """Settings of ``file``, then the flags that were given: a cost of theirs goes before one of the file."""
     from agspec.settings import read_settings
 
     base = read_settings(file).model_dump() if file else {}
     given = {key: value for key, value in flags.items() if value is not None}
+    if given.keys() & COSTS:
+        base = {key: value for key, value in base.items() if key not in COSTS}
     return make_settings({**base, **given}, where=str(file or "flags"))
 
 

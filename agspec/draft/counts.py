@@ -14,6 +14,8 @@ from agspec.tokens import Tokens
 
 BINS = 10
 """Tenths of chance by which foretold and right are compared."""
+SETTLED = 200
+"""Accepted tokens that must have been foretold before ``Counts.drift`` says anything."""
 
 
 @jit
@@ -50,7 +52,7 @@ class Draft:
 class Counts:
     """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts.
 
-    ``num_expected_tokens``: accepted tokens that the odds foretold; where they drift apart, it is time to recalibrate.
+    ``num_expected_tokens``, and by role ``expected_of``: accepted tokens that the odds foretold, see ``drift``.
     ``reliability`` float64 [BINS, 3]: of the tokens whose chance lay in a tenth and that were put to the test (those
     after a wrong one never are), number, sum of chances, number right; ``squared_error``: of those chances, summed.
     """
@@ -59,6 +61,7 @@ class Counts:
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
     num_expected_tokens: float = 0.0
+    expected_of: dict[str, float] = field(default_factory=dict)
     squared_error: float = 0.0
     reliability: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((BINS, 3)))
     num_lookups: Counter[str] = field(default_factory=Counter)
@@ -77,7 +80,9 @@ class Counts:
         for table, key in ((self.by_source, draft.source), (self.by_role, draft.role)):
             row = table.setdefault(key, Counter())
             row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
-        self.num_expected_tokens += draft.expected
+        expected = draft.expected
+        self.num_expected_tokens += expected
+        self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + expected
         self.squared_error += _test(draft.chances, accepted, self.reliability)
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
@@ -85,3 +90,15 @@ class Counts:
     def positions(self, at: Counter[int]) -> list[int]:
         """``accepted_at`` or ``drafted_at`` as a list, first position first."""
         return [at[k] for k in range(len(self.drafted_at))]
+
+    def drift(self, role: str | None = None) -> float | None:
+        """Accepted tokens over those the odds foretold, of one role or of all; None where too few were foretold.
+
+        1 means that the odds hold; drafts are chosen for promising much, so a little less is usual. Far less, and drafts
+        go further than pays; more, and they stop too early: it is time to calibrate again.
+        """
+        expected = self.num_expected_tokens if role is None else self.expected_of.get(role, 0.0)
+        if expected < SETTLED:
+            return None
+        accepted = self.num_accepted_tokens if role is None else self.by_role[role]["num_accepted_tokens"]
+        return accepted / expected

@@ -49,13 +49,19 @@ class Extension:
         self.model_runner.drafter.length = length
 
     def agspec_stats(self) -> dict[str, Any]:
-        """Counts since the last reset, errors by kind, and the drafts if they are logged."""
+        """Counts since the last reset, errors by kind, and the drafts if they are logged.
+
+        ``drift``, also by role: accepted tokens over foretold ones. 1 means the odds hold; None: too few to tell.
+        """
         proposer = self.model_runner.drafter
         counts = proposer.drafter.counts
         return {
             "num_drafts": counts.num_drafts,
             "num_draft_tokens": counts.num_draft_tokens,
             "num_accepted_tokens": counts.num_accepted_tokens,
+            "num_expected_tokens": counts.num_expected_tokens,
+            "drift": counts.drift(),
+            "drift_by_role": {role: counts.drift(role) for role in counts.by_role},
             "by_source": {k: dict(v) for k, v in counts.by_source.items()},
             "by_role": {k: dict(v) for k, v in counts.by_role.items()},
             "accepted_at": counts.positions(counts.accepted_at),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from agspec.captable import Bin, CapFile, CapRow, Evaluation, pack_odds
-from agspec.draft.caps import Limits
+from agspec.captable import ENOUGH, Bin, CapFile, CapRow, Evaluation, pack_odds, survival_of
 from agspec.draft.counts import Counts, Draft
 from agspec.draft.odds import OddsState
 from agspec.replay.methods import Agspec
@@ -21,12 +21,11 @@ from agspec.replay.simulate import replay
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer
 
-ENOUGH = 20
-"""Drafts that must have reached a position for it to be judged; beyond, nothing speaks against the longest draft."""
-
 Tenants = Sequence[Sequence[PlannedCall]]
 """Calls of each trace; a trace is a tenant."""
 Progress = Callable[[int, int, str], None]
+NOWHERE = (Counter[int](), Counter[int]())
+"""Positions of a role without drafts."""
 
 
 @dataclass
@@ -45,7 +44,10 @@ class RoleCounts(Counts):
 
 @dataclass(frozen=True)
 class Learned:
-    """What one replay taught. ``share`` and ``rate``: see ``draft.budget``, at the end of it."""
+    """What one replay taught. ``num_tokens``: output tokens by role.
+
+    ``least``: chance under which one more token does not pay, at the engine's pace at the end (see ``draft.budget``).
+    """
 
     odds: OddsState | None
     counts: RoleCounts
@@ -82,9 +84,11 @@ def calibrate(
     tell(0, 1 + 2 * folds, "learning")
     base = settings.model_copy(update={"caps": None})
     learned = learn(tenants, settings=base, tokenizer=tokenizer)
-    whole = _row([_positions(learned, role) for role in learned.num_tokens], learned, settings.max_draft)
+    fit = partial(fit_row, least=learned.least, max_draft=settings.max_draft)
+    counts = learned.counts
+    whole = fit(counts.drafted_at, counts.accepted_at, num_tokens=learned.num_tokens.total())
     roles = {
-        role: _row([_positions(learned, role)], learned, settings.max_draft, num_tokens)
+        role: fit(*counts.positions_of.get(role, NOWHERE), num_tokens=num_tokens)
         for role, num_tokens in sorted(learned.num_tokens.items())
     }
     return CapFile(
@@ -143,30 +147,17 @@ def split(tenants: Tenants, folds: int, fold: int) -> tuple[Tenants, Tenants]:
     return train, test
 
 
-def _positions(learned: Learned, role: str) -> tuple[Counter[int], Counter[int]]:
-    return learned.counts.positions_of.get(role, (Counter(), Counter()))
-
-
-def _row(
-    positions: list[tuple[Counter[int], Counter[int]]], learned: Learned, max_draft: int, num_tokens: int | None = None
+def fit_row(
+    drafted_at: Counter[int], accepted_at: Counter[int], *, num_tokens: int, least: float, max_draft: int
 ) -> CapRow:
-    """The longest draft whose next token pays: at each position the share accepted, never rising, against the cost."""
-    drafted = [sum(at[k] for at, _ in positions) for k in range(max_draft)]
-    accepted = [sum(at[k] for _, at in positions) for k in range(max_draft)]
-    cap, survival = max_draft, 1.0
-    for k in range(max_draft):
-        if drafted[k] < ENOUGH:
-            break
-        survival = min(survival, (accepted[k] + 1) / (drafted[k] + 2))
-        if survival < learned.least:
-            cap = k
-            break
-    told = max((k + 1 for k in range(max_draft) if drafted[k]), default=0)
-    return CapRow(
-        cap=cap,
-        factor=Limits.factor,
-        offset=Limits.offset,
-        num_tokens=learned.num_tokens.total() if num_tokens is None else num_tokens,
-        drafted=tuple(drafted[:told]),
-        accepted=tuple(accepted[:told]),
-    )
+    """Limits from how many drafts reached each position (0 the first) and how many were accepted that far.
+
+    The cap is the longest draft whose last token was accepted with a chance of ``least``. Where too few drafts got,
+    nothing speaks against the longest.
+    """
+    told = max((k + 1 for k in drafted_at if k < max_draft), default=0)
+    drafted = tuple(drafted_at[k] for k in range(told))
+    accepted = tuple(accepted_at[k] for k in range(told))
+    judged = [share for share, n in zip(survival_of(drafted, accepted), drafted, strict=True) if n >= ENOUGH]
+    cap = next((k for k, share in enumerate(judged) if share < least), max_draft)
+    return CapRow(cap=cap, num_tokens=num_tokens, drafted=drafted, accepted=accepted)

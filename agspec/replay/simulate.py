@@ -123,6 +123,7 @@ def replay(
                 tally.add_call(row.call.role, num_tokens=int(row.call.tape.size))
         slots = [None if row is None or row.over else row for row in slots]
     if method.counts is not None:
+        tally.drift = method.counts.drift()
         tally.by_source = {
             name: {**counts, "num_hits": method.counts.num_hits[name], "num_lookups": method.counts.num_lookups[name]}
             for name, counts in method.counts.by_source.items()

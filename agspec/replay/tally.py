@@ -17,7 +17,7 @@ class Tally:
 
     ``num_steps`` counts each row of each step, so that ``num_tokens / num_steps`` is the mean acceptance length;
     ``step_shapes`` counts steps of the engine by (rows, drafted tokens verified, all rows together). ``propose_us``:
-    microseconds of each proposal, all rows together.
+    microseconds of each proposal, all rows together. ``drift``: accepted tokens over those the method foretold.
     """
 
     num_steps: int = 0
@@ -31,6 +31,7 @@ class Tally:
     accepted_at: Counter[int] = field(default_factory=Counter)
     drafted_at: Counter[int] = field(default_factory=Counter)
     propose_us: list[float] = field(default_factory=list)
+    drift: float | None = None
 
     def add_row(self, role: str, *, drafted: int, accepted: int) -> None:
         """One row of a step: ``drafted`` tokens were verified, the first ``accepted`` of them were right."""
@@ -82,6 +83,7 @@ class Tally:
             "by_role": {role: dict(counts) for role, counts in self.by_role.items()},
             "accepted_at": [self.accepted_at[k] for k in range(len(self.drafted_at))],
             "drafted_at": [self.drafted_at[k] for k in range(len(self.drafted_at))],
+            "drift": self.drift,
             "propose_us": {"p50": float(p50), "p99": float(p99)},
             "model_time": self.time(cost),
             "model_time_none": none.time(cost),

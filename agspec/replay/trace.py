@@ -17,6 +17,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from errno import EACCES, EISDIR, ENOTDIR
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from agspec.messages import Message, Record, Role, ToolCall
 FORMAT = 1
 
 __all__ = [
-    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "open_bytes", "read_trace", "write_trace", "write_whole",
+    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "check_place", "open_bytes", "read_trace", "write_trace",
+    "write_whole",
 ]  # fmt: skip
 
 
@@ -132,19 +134,29 @@ def write_trace(trace: Trace, path: str | Path) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place and move it there: never half a file."""
+    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise InputError(f"{path}: want a place to write to, got: {error.strerror}") from error
-    try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise InputError(f"{path}: want a place to write to, got: {error.strerror}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def check_place(path: Path) -> None:
+    """Refuse before any work is done what ``write_whole`` would refuse after it."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    wrong = EISDIR if path.is_dir() else None if folder.is_dir() else ENOTDIR
+    if wrong is None and not os.access(folder, os.W_OK):
+        wrong = EACCES
+    if wrong is not None:
+        raise InputError(f"{path}: want a place to write to, got: {os.strerror(wrong)}")
 
 
 def _lines(trace: Trace) -> Iterator[bytes]:

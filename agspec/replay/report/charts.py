@@ -1,9 +1,8 @@
-"""Which charts a result's rows allow, as data: bars and columns with their labels, and the table behind each."""
+"""Which charts a result's rows allow, as data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agspec.draft.names import SOURCE_NAMES
 from agspec.replay.report.rows import (
@@ -28,59 +27,7 @@ from agspec.replay.report.rows import (
     variant_word,
     variants,
 )
-
-
-@dataclass(frozen=True)
-class Part:
-    """A stretch of a bar: its style, its length in the chart's unit, a word on it."""
-
-    style: str
-    length: float
-    text: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A horizontal bar: ``label`` and ``shown`` stand above it, ``interval`` is drawn on it."""
-
-    label: str
-    shown: str
-    parts: tuple[Part, ...]
-    interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Bars on one scale from 0 to ``top``; ``mark``: a value all are to be held against."""
-
-    title: str
-    bars: tuple[Bar, ...]
-    top: float
-    mark: float | None = None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Shares from 0 to 1 by position, 1 the first; None where nothing was drafted."""
-
-    title: str
-    shares: tuple[float | None, ...]
-    hints: tuple[str, ...]
-    style: str
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart: its panels, the words under its title, its legend (style, name), the table behind it."""
-
-    title: str
-    note: str
-    panels: tuple[Bars | Columns, ...]
-    heads: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    legend: tuple[tuple[str, str], ...] = ()
-    num_text: int = 1
+from agspec.replay.report.shapes import Bar, Bars, Chart, Columns, Part
 
 
 def charts(result: Row) -> list[Chart]:
@@ -280,7 +227,7 @@ def _positions(kind: str, rows: Sequence[Row]) -> Chart | None:
             for i, ((a, d), share) in enumerate(zip(pairs, shares, strict=True), 1)
         ]
         hints = tuple(f"position {i}: {share} of {d}" for _, i, d, _, share in mine)
-        panels.append(Columns(method, shares, hints, style_of(method_of(row))))
+        panels.append(Columns(method, shares, hints, (style_of(method_of(row)),) * len(shares)))
         cells += mine
     if not panels:
         return None

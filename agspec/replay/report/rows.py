@@ -190,6 +190,7 @@ _SIMULATE = (
     Column("batch", lambda row: plain(number(row.get("batch")))),
     Column("rows a step", lambda row: fixed(number(row.get("mean_batch")), 2), page_only=True),
     *_COMMON,
+    Column("accepted over foretold", lambda row: fixed(number(row.get("drift")), 2), page_only=True),
     Column("speedup", lambda row: fixed(number(row.get("speedup")), 2)),
     Column("propose p50 us", lambda row: fixed(number(mapping(row.get("propose_us")).get("p50")), 0)),
     Column("p99 us", lambda row: fixed(number(mapping(row.get("propose_us")).get("p99")), 0)),

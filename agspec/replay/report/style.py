@@ -35,6 +35,7 @@ figure { margin: 24px 0 0; padding: 16px 0 0; border-top: 1px solid var(--line);
 figcaption { margin-bottom: 12px; max-width: 72ch; }
 .panels { display: grid; align-items: end; gap: 20px 40px;
   grid-template-columns: repeat(auto-fit, minmax(min(280px, 100%), 1fr)); }
+.square { max-width: 440px; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 0 0 8px; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: 6px; }
 .legend svg { flex: none; }
@@ -42,7 +43,7 @@ svg { display: block; }
 svg text { font-size: 13px; fill: var(--ink); }
 .value { text-anchor: end; font-weight: 600; font-variant-numeric: tabular-nums; }
 .tick { font-size: 11px; fill: var(--soft); }
-.end { text-anchor: end; }
+.start { text-anchor: start; } .end { text-anchor: end; }
 .middle, .on { text-anchor: middle; }
 svg .on { font-size: 12px; font-weight: 600; pointer-events: none; }
 .track { fill: var(--track); }
@@ -51,6 +52,7 @@ svg .on { font-size: 12px; font-weight: 600; pointer-events: none; }
 .mark { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 3 2; }
 .halo { stroke: var(--page); stroke-width: 4; }
 .whisker { stroke: var(--ink); stroke-width: 1.5; }
+circle { fill-opacity: 0.85; }
 .ours { fill: var(--ours); } .base { fill: var(--base); }
 .store0 { fill: var(--store0); } .store1 { fill: var(--store1); } .store2 { fill: var(--store2); }
 .store3 { fill: var(--store3); } .store4 { fill: var(--store4); }
