@@ -94,7 +94,7 @@ class Counts:
     def drift(self, role: str | None = None) -> float | None:
         """Accepted tokens over those the odds foretold, of one role or of all; None where too few were foretold.
 
-        1 means that the odds hold; drafts are chosen for promising much, so a little less is usual. Far less, and drafts
+        1 means that the odds hold; a little less is usual, for drafts are chosen for promising much. Far less, and they
         go further than pays; more, and they stop too early: it is time to calibrate again.
         """
         expected = self.num_expected_tokens if role is None else self.expected_of.get(role, 0.0)
