@@ -94,8 +94,8 @@ class Counts:
     def drift(self, role: str | None = None) -> float | None:
         """Accepted tokens over those the odds foretold, of one role or of all; None where too few were foretold.
 
-        1 means that the odds hold; drafts are chosen for promising much, so a little less is usual. Far less, and
-        drafts go further than pays; more, and they stop too early: it is time to calibrate again.
+        1 means that the odds hold; a little less is usual, for drafts are chosen for promising much. Far less, and they
+        go further than pays; more, and they stop too early: it is time to calibrate again.
         """
         expected = self.num_expected_tokens if role is None else self.expected_of.get(role, 0.0)
         if expected < SETTLED:
