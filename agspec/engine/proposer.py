@@ -95,7 +95,7 @@ class Proposer:
         for row in known:
             self._guard("observe", self.drafter.observe, row)
         offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
-        drafts = self._guard("draft", self.drafter.commit, offers) or [None] * len(rows)
+        drafts = self._guard("draft", self._commit, offers) or [None] * len(rows)
         self._guard("intake", self.drafter.intake.begin)
         return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
 
@@ -135,6 +135,12 @@ class Proposer:
             tenant=str(extra.get(TENANT, "")),
             role=str(extra.get(ROLE, "other")),
         )
+
+    def _commit(self, offers: list[Any]) -> list[Draft | None]:
+        drafts = self.drafter.commit(offers)
+        if len(drafts) != len(offers):
+            raise ValueError(f"want a draft or None for each of {len(offers)} rows, got {len(drafts)}")
+        return drafts
 
     def _checked(self, row: Row | None, draft: Draft | None) -> list[int]:
         if row is None or draft is None:
