@@ -5,7 +5,8 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 OUT := out
 
-.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-distractors headline table stress clean
+.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-propose bench-engine bench-distractors adversarial \
+  headline table stress clean
 
 setup: $(READY)
 
@@ -48,6 +49,21 @@ TOKENIZER ?= embedded
 SIZES ?= 1000000,10000000
 bench-corpus: setup
 	$(BIN)/python -m benchmarks.corpus $(TOKENIZER) --tokens $(SIZES)
+
+# What agspec itself costs a step, beside a corpus of 10M tokens.
+bench-propose: setup
+	$(BIN)/python -m benchmarks.propose $(TOKENIZER)
+
+# FAMILIES: trace files; agspec against suffix on the real engine, and what the simulator foretold.
+FAMILIES ?= mini-swe-agent-own aider-own
+bench-engine: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/python -m benchmarks.engine $(FAMILIES)
+
+# Never slower where there is nothing to gain, on the real engine.
+adversarial: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/python -m benchmarks.adversarial
 
 # TRACE: sessions of one kind, see agspec import.
 bench-distractors: setup
