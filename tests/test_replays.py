@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +105,14 @@ def test_no_prompt_text_of_the_clients_and_no_private_folder(trace: Trace) -> No
 
 
 @pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def record(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The modules of benchmarks/record, which is no installed package."""
     if not (ROOT / "benchmarks" / "record").is_dir():
         pytest.skip("the recorder is in the repository only")
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.record import script, server
 
-    yield script, server
-    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
-        del sys.modules[name]
+    return script, server
 
 
 def test_outputs_are_those_of_the_scripts(record: Any, trace: Trace) -> None:

@@ -22,7 +22,7 @@ from agspec.scaffold import load_profiles
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer, as_tokens, load_tokenizer
 from benchmarks.table import __main__ as command
-from benchmarks.table import jobs
+from benchmarks.table import families, jobs
 from benchmarks.table.ablations import ABLATIONS, VIEWS
 from benchmarks.table.counts import speedup, total
 from benchmarks.table.families import Family, by_chat, load_family, names, raw_only
@@ -229,7 +229,7 @@ def test_the_whole_table_of_a_small_log(
     place = jobs.Place(small_log / "traces", small_log / "tokenizer.json", small_log / "cache")
     monkeypatch.setattr(command, "write_whole", lambda *_: pytest.fail("a part of the table is no result to keep"))
     options = ("--tokenizer", place.tokenizer, "--cache", place.kept, "--workers", 1, "--families", "aider")
-    monkeypatch.setattr("benchmarks.table.families.LARGE", 100)
+    monkeypatch.setattr(families, "LARGE", 100)
     run_command(monkeypatch, place.traces, *options)
     shown = capsys.readouterr().out
     assert "All methods warm" in shown
@@ -245,7 +245,7 @@ def test_the_whole_table_of_a_small_log(
     assert result["targets"][0] | {"text": ""} == {
         "text": "", "want": 12, "reached": 4, "met": False, "is_gain": False
     }  # fmt: skip
-    monkeypatch.setattr("benchmarks.table.families.LARGE", 10_000)
+    monkeypatch.setattr(families, "LARGE", 10_000)
     assert command.measure(place, ["aider"], ["cold"], ablated=False, workers=1)["comparisons"] == {}
 
 
