@@ -69,7 +69,7 @@ adversarial: setup
 bench-distractors: setup
 	$(BIN)/python -m benchmarks.distractors $(TRACE) $(TOKENIZER)
 
-# The figures of README.md: public recorded sessions under SESSIONS, see benchmarks/headline.py.
+# Three public sessions under SESSIONS on the real engine at batch 1, see benchmarks/headline.py.
 headline: setup
 	$(BIN)/python -m benchmarks.headline $(SESSIONS)
 

@@ -1,7 +1,7 @@
-"""README's headline figures, from public recorded sessions.
+"""Three public recorded sessions on the real engine at batch 1.
 
 ``python -m benchmarks.headline DIR`` where DIR holds the ``*.traj.json[.gz]`` files of SWE-agent/mini-swe-agent
-@e5e0fbca (pull request 816, MIT). Three sessions on the real engine at batch 1, and all of them in the simulator.
+@e5e0fbca (pull request 816, MIT).
 """
 
 from __future__ import annotations
