@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from agspec.captable import read_caps
 from agspec.corpus import open_corpus
 from agspec.costfile import read_cost
@@ -38,6 +40,12 @@ def step_cost(settings: Settings) -> StepCost:
     return StepCost.from_ratio(DEFAULT_COST_RATIO if settings.cost_ratio is None else settings.cost_ratio)
 
 
+@lru_cache(maxsize=4)
+def regions_of(tokenizer: Tokenizer) -> Regions:
+    """The shipped profiles' markers over a vocabulary; made once for each, it takes half a second."""
+    return Regions(load_profiles().region_markers, tokenizer.texts)
+
+
 def build_drafter(settings: Settings, tokenizer: Tokenizer, *, odds: OddsState | None = None) -> Drafter:
     """A drafter as ``settings`` say; raises InputError for a caps file or corpus that does not fit.
 
@@ -66,5 +74,5 @@ def build_drafter(settings: Settings, tokenizer: Tokenizer, *, odds: OddsState |
         vocab_size=tokenizer.vocab_size,
         enabled=settings.stores,
         parts=settings.parts,
-        regions=Regions(load_profiles().region_markers, tokenizer.texts),
+        regions=regions_of(tokenizer) if "regions" in settings.parts else None,
     )

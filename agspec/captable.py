@@ -219,16 +219,19 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def read_cap_file(path: Path) -> CapFile:
     """The file, checked but for its tokenizer; InputError in one line."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[CapFile, OddsState | None]:
     try:
         file = CapFile.model_validate_json(path.read_bytes())
-        file.odds_state()
+        return file, file.odds_state()
     except OSError as error:
         raise InputError(f"{path}: want a caps file, got: {error.strerror}") from error
     except ValidationError as error:
         raise InputError(f"{path}: {_told(error)}") from error
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    return file
 
 
 def _told(error: ValidationError) -> str:
@@ -247,10 +250,10 @@ def read_caps(path: Path, tokenizer: Tokenizer) -> tuple[CapTable, OddsState | N
 
     A role it lacks uses ``default``.
     """
-    file = read_cap_file(path)
+    file, odds = _read(path)
     if file.tokenizer != tokenizer.fingerprint:
         raise InputError(
             f"{path}: made for tokenizer {file.tokenizer}, the model has {tokenizer.fingerprint} ({tokenizer.name}): "
             "calibrate again"
         )
-    return file.table(), file.odds_state()
+    return file.table(), odds

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from agspec.engine.bench import Job, bench
+from agspec.engine.wrong import ordinary_ids
+from agspec.replay.environment import environment
 from agspec.replay.plan import PlannedCall
 from agspec.settings import Settings
 from agspec.tokens import Tokens, as_tokens, load_tokenizer
@@ -45,7 +47,8 @@ def session(kind: str, name: str, words: Tokens, length: int, end: int, seed: in
 def run(batch: int, pairs: int, length: int, methods: tuple[str, ...], cost: str) -> dict[str, Any]:
     """The row of one batch size: every kind in every run."""
     tokenizer = load_tokenizer("embedded")
-    words = as_tokens([i for i in range(1000, 9000) if i not in tokenizer.special_ids])
+    ids = ordinary_ids(tokenizer)
+    words = as_tokens(ids[(ids >= 1000) & (ids < 9000)])
     sessions = [
         [session(kind, f"{kind}-{i}", words, length, tokenizer.end_id, seed=100 * k + i)]
         for k, kind in enumerate(KINDS)
@@ -55,12 +58,12 @@ def run(batch: int, pairs: int, length: int, methods: tuple[str, ...], cost: str
         model="embedded", methods=methods, batches=(batch,), repeats=pairs, dtype="bfloat16", max_model_len=2048,
         settings=Settings(cost=Path(cost), max_draft=24),
     )  # fmt: skip
-    found = bench(job, [("adversarial", sessions)])
-    row = next(row for row in found["rows"] if row["method"] == "agspec")
+    rows = bench(job, [("adversarial", sessions)])["rows"]
+    row = next(row for row in rows if row["method"] == "agspec")
     return {
         "batch": batch, "pairs": row["repeats"], "over_none": row["ratio_to_none"], "over_async": row["ratio_to_async"],
         "num_tokens": row["num_tokens"], "num_draft_tokens": row["num_draft_tokens"],
-        "num_accepted_tokens": row["num_accepted_tokens"], "environment": found["environment"],
+        "num_accepted_tokens": row["num_accepted_tokens"],
     }  # fmt: skip
 
 
@@ -78,8 +81,7 @@ def main() -> None:
         run(int(batch), asked.pairs, asked.tokens, tuple(asked.methods.split(",")), asked.cost)
         for batch in asked.batch.split(",")
     ]
-    environment = [row.pop("environment") for row in rows][-1]
-    result = {"kind": "adversarial", "environment": environment, "rows": rows}
+    result = {"kind": "adversarial", "environment": environment(), "rows": rows}
     print(f"kept in {write_result('adversarial', result)}", file=sys.stderr)
     if asked.json:
         print(json.dumps(result, indent=1))

@@ -18,6 +18,7 @@ import numpy as np
 from agspec.commands.options import read_traces
 from agspec.engine.bench import Job, Tenants, bench, plan_tenants
 from agspec.replay.costs import NamedCost
+from agspec.replay.environment import environment
 from agspec.replay.methods import METHODS
 from agspec.replay.plan import Planner
 from agspec.replay.simulate import replay
@@ -51,9 +52,8 @@ def family(name: str, tenants: Tenants, asked: argparse.Namespace) -> list[dict[
         model="embedded", methods=tuple(asked.methods.split(",")), batches=batches, repeats=asked.repeats,
         dtype="bfloat16", max_model_len=MODEL_LEN, settings=settings,
     )  # fmt: skip
-    found = bench(job, tenants)
     rows = []
-    for row in found["rows"]:
+    for row in bench(job, tenants)["rows"]:
         if row["method"] != "agspec":
             continue
         if not row["tape_followed"]:
@@ -68,7 +68,7 @@ def family(name: str, tenants: Tenants, asked: argparse.Namespace) -> list[dict[
                 "foretold_over_none": times["none"] / times["agspec"],
             }
         )  # fmt: skip
-    return [{**row, "environment": found["environment"]} for row in rows]
+    return rows
 
 
 def main() -> None:
@@ -93,10 +93,8 @@ def main() -> None:
         rows += family(
             trace.name, plan_tenants(planned, max_calls=asked.max_calls, sessions=asked.sessions), asked
         )  # fmt: skip
-    environment = rows[0]["environment"]
-    rows = [{key: value for key, value in row.items() if key != "environment"} for row in rows]
-    result = {"kind": "engine", "settings": {k: str(v) for k, v in vars(asked).items()}, "environment": environment,
-              "rows": rows}  # fmt: skip
+    told = {key: str(value) for key, value in vars(asked).items()}
+    result = {"kind": "engine", "settings": told, "environment": environment(), "rows": rows}
     print(f"kept in {write_result('engine', result)}", file=sys.stderr)
     if asked.json:
         print(json.dumps(result, indent=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import tokenizers
 from agspec.replay.methods import METHODS
 from agspec.replay.plan import OpenFile, PlannedCall
 from agspec.tokens import Tokenizer, Tokens, as_tokens
+from tests.support import needs_arctic
 
 END = 99
-needs_arctic = pytest.mark.skipif(find_spec("arctic_inference") is None, reason="arctic-inference is not installed")
 EVERY = [
     pytest.param(name, marks=needs_arctic) if name in ("suffix", "agspec-suffix") else name for name in sorted(METHODS)
 ]

@@ -86,6 +86,6 @@ def test_a_draft_is_walked_without_moving_on() -> None:
     regions = Regions([(b"ab", [1, 1, 1, 1, 1])], [b"a", b"b", b"c"])
     state, out = np.zeros(2, np.int64), np.zeros(4, np.int8)
     regions.advance(as_tokens([0]), state)
-    regions.walk(as_tokens([1, 2, 0, 1]), 4, state, out)
+    regions.walk(as_tokens([1, 2, 0, 1]), state, out)
     assert out.tolist() == [0, 1, 1, 1]
     assert state[1] == 0

@@ -6,23 +6,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from agspec.draft.automaton import Automaton
 from agspec.draft.lookup import Candidate, Lookup, LookupFactory, SamLookup
 from agspec.tokens import EMPTY, Tokens, as_tokens
+from tests.support import needs_arctic
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 64 << 20
 SMALL = 8 << 20
 SLACK = {"sam": 0, "suffix-tree": 24 << 20}
 """Bytes over the budget: the tree is measured every 65,536 tokens only."""
-needs_tree = pytest.mark.skipif(find_spec("arctic_inference") is None, reason="arctic-inference is not installed")
-ENGINES = [pytest.param("sam", id="sam"), pytest.param("suffix-tree", id="suffix-tree", marks=needs_tree)]
+ENGINES = [pytest.param("sam", id="sam"), pytest.param("suffix-tree", id="suffix-tree", marks=needs_arctic)]
 
 
 def make_tree(budget: int) -> Lookup:
@@ -256,15 +254,6 @@ def test_a_newest_segment_without_room_for_the_tail() -> None:
             found = lookup.draft(text[end - 40 : end].copy(), limit=4, floor=0.02)
             assert found is not None
             assert (found.match_length, found.tokens.tolist()) == (40, text[end : end + 4].tolist()), which
-
-
-def test_frozen_automaton_is_read_only_evidence() -> None:
-    automaton = Automaton(capacity=1000)
-    automaton.extend(automaton.open(), [1, 2, 3, 4, 5])
-    for array in automaton.arrays:
-        array.flags.writeable = False
-    lookup = SamLookup(0, frozen=Automaton.from_arrays(automaton.arrays))
-    assert ask(lookup, as_tokens([1, 2])) == [3, 4, 5]
 
 
 # --- the same in every process -----------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from agspec.replay.tally import Tally
 from agspec.replay.trace import Call, Message, Output, Trace
 from agspec.settings import Settings
 from agspec.tokens import Tokenizer, Tokens, as_tokens
-from tests.replaying import END, EVERY, call, make_tokenizer, needs_arctic, random_calls
+from tests.replaying import END, EVERY, call, make_tokenizer, random_calls
+from tests.support import needs_arctic
 
 needs_vllm = pytest.mark.skipif(find_spec("vllm") is None, reason="vllm is not installed")
 

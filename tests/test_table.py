@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +17,7 @@ from agspec.replay.simulate import CALL_COUNTS, replay
 from agspec.replay.trace import Call, Message, Output, Trace
 from agspec.scaffold import load_profiles
 from agspec.settings import Settings
-from agspec.tokens import Tokenizer, as_tokens, load_tokenizer
+from agspec.tokens import as_tokens, load_tokenizer
 from benchmarks.table import __main__ as command
 from benchmarks.table import families, jobs
 from benchmarks.table.ablations import ABLATIONS, VIEWS
@@ -30,22 +27,8 @@ from benchmarks.table.rest import LONGEST_DRAFT, LONGEST_MATCH, RestText
 from benchmarks.table.score import Measured, compare
 from benchmarks.table.sweep import TEXTS, sweep
 from benchmarks.table.tune import DEFAULTS, GRIDS, choose, text_of
-from tests.support import SHARED, needs_shared
-
-END = 99
-needs_arctic = pytest.mark.skipif(find_spec("arctic_inference") is None, reason="arctic-inference is not installed")
-
-
-def words() -> tokenizers.Tokenizer:
-    model = tokenizers.models.WordLevel({str(i): i for i in range(END)}, unk_token="0")
-    backend = tokenizers.Tokenizer(model)
-    backend.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    backend.add_special_tokens(["<|im_end|>"])
-    return backend
-
-
-def call(prompt: Any, tape: Any, session: str = "s") -> PlannedCall:
-    return PlannedCall(session, "coder", "generic", as_tokens(prompt), as_tokens(tape), ())
+from tests.replaying import END, call, make_tokenizer
+from tests.support import SHARED, needs_arctic, needs_shared
 
 
 def random_calls(seed: int, n: int = 12) -> list[PlannedCall]:
@@ -56,7 +39,7 @@ def random_calls(seed: int, n: int = 12) -> list[PlannedCall]:
     for i in range(n):
         prompt, tape = (np.concatenate([phrases[k] for k in rng.integers(6, size=size)]) for size in (5, 3))
         noise = np.where(rng.random(tape.size) < 0.1, rng.integers(0, 98, tape.size), tape)
-        calls.append(call(prompt.astype(np.int32), np.append(noise, END).astype(np.int32), f"s{i // 3}"))
+        calls.append(call(prompt.astype(np.int32), np.append(noise, END).astype(np.int32), session=f"s{i // 3}"))
     return calls
 
 
@@ -87,7 +70,7 @@ def test_a_log_is_split_into_chats() -> None:
 
 
 def test_halves_take_every_other_session() -> None:
-    calls = [call([1], [2, END], session) for session in "abcab"]
+    calls = [call([1], [2, END], session=session) for session in "abcab"]
     family = Family("f", "f", tuple(calls))
     assert [c.session for c in family.half(0)] == ["a", "c", "a"]
     assert [c.session for c in family.half(1)] == ["b", "b"]
@@ -104,7 +87,7 @@ def test_raw_profiles_keep_files_as_they_are() -> None:
 @pytest.mark.parametrize("method", ["ngram", "sam", pytest.param("suffix", marks=needs_arctic)])
 def test_a_sweep_counts_as_replay_does(method: str) -> None:
     calls = random_calls(1)
-    tokenizer = Tokenizer("words", words(), {})
+    tokenizer = make_tokenizer()
     for text in dict.fromkeys(text_of(method, values) for values in GRIDS[method]):
         grid = [values for values in GRIDS[method] if text_of(method, values) == text]
         for values, counts in zip(grid, sweep(TEXTS[text](), grid, calls), strict=True):
@@ -117,7 +100,7 @@ def test_a_sweep_counts_as_replay_does(method: str) -> None:
 def test_calls_are_counted_one_by_one() -> None:
     calls = random_calls(2)
     by_call: list[Counter[str]] = []
-    tally = replay(METHODS["sam"](Settings(), Tokenizer("words", words(), {})), calls, max_draft=9, by_call=by_call)
+    tally = replay(METHODS["sam"](Settings(), make_tokenizer()), calls, max_draft=9, by_call=by_call)
     assert [counts["num_tokens"] for counts in by_call] == [planned.tape.size for planned in calls]
     for key in CALL_COUNTS:
         assert sum(counts[key] for counts in by_call) == getattr(tally, key)
@@ -128,7 +111,7 @@ def test_calls_are_counted_one_by_one() -> None:
 def test_rest_is_the_most_frequent_continuation_of_the_longest_match(outputs: list[list[int]]) -> None:
     text = RestText()
     for i, output in enumerate(outputs):
-        planned = call([0], output, f"s{i}")
+        planned = call([0], output, session=f"s{i}")
         text.start(planned)
         for end in range(1, len(output) + 1):
             context = [0, *output[:end]]
@@ -213,7 +196,7 @@ def small_log(tmp_path: Path) -> Path:
     folder = tmp_path / "traces" / "aider-llm-history"
     folder.mkdir(parents=True)
     (folder / "chats.aider.llm.history").write_text("\n".join(log) + "\n")
-    words().save(str(tmp_path / "tokenizer.json"))
+    make_tokenizer().backend.save(str(tmp_path / "tokenizer.json"))
     return tmp_path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 from pathlib import Path
 
 import click
@@ -49,7 +48,7 @@ def calibrate_command(
     from agspec.commands.progress import Progress
     from agspec.replay.calibrate import calibrate
     from agspec.replay.plan import Planner
-    from agspec.replay.trace import check_place, write_whole
+    from agspec.replay.trace import check_place, checksum, write_whole
     from agspec.tokens import load_tokenizer
 
     settings = options.settings_from(settings_file, {"cost_ratio": cost_ratio, "cost": cost})
@@ -67,7 +66,7 @@ def calibrate_command(
     told = [
         TraceInfo(
             name=trace.name,
-            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+            sha256=checksum(path),
             num_sessions=len({call.session for call in calls}),
             num_calls=len(calls),
             num_tokens=sum(int(call.tape.size) for call in calls),

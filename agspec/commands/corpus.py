@@ -85,8 +85,6 @@ def build_command(
 @options.json_option
 def info_command(folder: Path, as_json: bool) -> None:
     """Say what a corpus holds and from what it was made."""
-    from rich.console import Console
-
     from agspec.corpus import read_info
     from agspec.replay.corpus.told import info_table
 
@@ -94,8 +92,7 @@ def info_command(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(_json(info))
         return
-    console = Console()
-    (console if console.is_terminal else Console(width=120)).print(info_table(info))
+    options.print_table(info_table(info))
 
 
 @corpus_command.command("verify")

@@ -70,14 +70,6 @@ class Automaton:
         self.arrays.used[kernels.NUM_STATES] = 1
         self._path = np.zeros(2 * (PIECE + MAX_CONTEXT), np.int32)
 
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Automaton:
-        """Over arrays that were saved before (memory-mapped ones may be read-only: then never extend)."""
-        automaton = cls.__new__(cls)
-        automaton.arrays = arrays
-        automaton._path = np.zeros(2 * (PIECE + MAX_CONTEXT), np.int32)
-        return automaton
-
     def __len__(self) -> int:
         return int(self.arrays.used[kernels.NUM_TOKENS])
 

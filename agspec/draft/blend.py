@@ -37,7 +37,7 @@ PRIOR = np.array([9.0, 4.0, 2.5, 1.6, 1.2, 1.0, 0.8, 0.6, 0.5, 0.45, 0.4, 0.35, 
 
 
 @jit
-def _doubt(length):
+def doubt(length):
     """Weight, in occurrences, of what shorter contexts say against one of ``length`` tokens."""
     return PRIOR[min(length, PRIOR.size - 1)]
 
@@ -63,9 +63,9 @@ def _blend(a, chain, lengths, n, own, token, latest, followed):
             continue
         if edge != NONE and i < DEEP and latest[i] == a.states[a.edges[edge, TARGET], RECENT]:
             seen += FRESH
-        doubt = _doubt(lengths[i])
+        weight = doubt(lengths[i])
         extra = FRESH if i < DEEP and latest[i] >= 0 else 0.0
-        p = (seen + doubt * p) / (total + extra + doubt)
+        p = (seen + weight * p) / (total + extra + weight)
     return p
 
 

@@ -72,7 +72,7 @@ def afford(merits, sizes, caution, extra, taken):
     gain, most, number = 0.0, 0.0, 0
     for i in range(order.size):
         gain += merits[order[i]]
-        value = gain - caution * (extra[i + 1] - extra[0])
+        value = gain - caution * extra[i + 1]
         if value > most:
             most, number = value, i + 1
     ends = np.cumsum(sizes)
@@ -100,25 +100,28 @@ class Budget:
 
     def observe(self, *, rows: int, num_new: int, num_draft: int) -> None:
         """A step of ``rows`` rows brought ``num_new`` tokens after ``num_draft`` drafted ones."""
-        spent = rows + float(self.extra(rows, max(num_draft, MAX_DRAFT * rows))[num_draft])
+        spent = rows + float(self.extra(rows)[num_draft])
         self._tokens = self._tokens * MEMORY + num_new
         self._spent = self._spent * MEMORY + spent
         self._num_drafted = num_draft
 
-    def extra(self, rows: int, n: int) -> Floats:
-        """Cost of 0 ... n drafted tokens in a step of ``rows`` rows, in plain steps of a row, float64 [n + 1]."""
+    def extra(self, rows: int) -> Floats:
+        """Cost of 0, 1 ... drafted tokens, up to MAX_DRAFT a row, in a step of ``rows`` rows; in plain steps of a row.
+
+        float64 [MAX_DRAFT * rows + 1].
+        """
         curve = self._extra.get(rows)
-        if curve is None or curve.size <= n:
+        if curve is None:
             if len(self._extra) >= BATCHES:
                 self._extra.clear()
-            curve = (self._cost.curve(rows, n) / self._cost.step(rows, 0) - 1.0) * rows
-            self._extra[rows] = curve
-        return curve[: n + 1]
+            times = self._cost.curve(rows, MAX_DRAFT * rows)
+            curve = self._extra[rows] = (times / times[0] - 1.0) * rows
+        return curve
 
     def share(self, rows: int) -> float:
         """Cost of one more drafted token over a row's plain step, after as many as the last step had."""
         at = min(self._num_drafted, MAX_DRAFT * rows - 1)
-        curve = self.extra(rows, MAX_DRAFT * rows)
+        curve = self.extra(rows)
         return float(curve[at + 1] - curve[at])
 
     def floor(self, share: float) -> float:
@@ -133,6 +136,6 @@ class Budget:
         sizes = np.array([offer.size for offer in offers])
         merits = offers[0] if len(offers) == 1 else np.concatenate(offers)
         taken = np.zeros(sizes.size, np.int64)
-        afford(merits, sizes, self.caution, self.extra(rows, max(merits.size, MAX_DRAFT * rows)), taken)
+        afford(merits, sizes, self.caution, self.extra(rows), taken)
         counts: list[int] = taken.tolist()
         return counts

@@ -52,7 +52,7 @@ class Draft:
 class Counts:
     """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts.
 
-    ``num_expected_tokens``, and by role ``expected_of``: accepted tokens that the odds foretold, see ``drift``.
+    ``expected_of``: by role, accepted tokens that the odds foretold, see ``drift``.
     ``reliability`` float64 [BINS, 3]: of the tokens whose chance lay in a tenth and that were put to the test (those
     after a wrong one never are), number, sum of chances, number right; ``squared_error``: of those chances, summed.
     """
@@ -60,7 +60,6 @@ class Counts:
     num_drafts: int = 0
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
-    num_expected_tokens: float = 0.0
     expected_of: dict[str, float] = field(default_factory=dict)
     squared_error: float = 0.0
     reliability: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((BINS, 3)))
@@ -80,12 +79,15 @@ class Counts:
         for table, key in ((self.by_source, draft.source), (self.by_role, draft.role)):
             row = table.setdefault(key, Counter())
             row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
-        expected = draft.expected
-        self.num_expected_tokens += expected
-        self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + expected
+        self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + draft.expected
         self.squared_error += _test(draft.chances, accepted, self.reliability)
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
+
+    @property
+    def num_expected_tokens(self) -> float:
+        """Accepted tokens that the odds foretold, all roles together."""
+        return sum(self.expected_of.values())
 
     def positions(self, at: Counter[int]) -> list[int]:
         """``accepted_at`` or ``drafted_at`` as a list, first position first."""

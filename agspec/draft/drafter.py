@@ -45,7 +45,8 @@ class Drafter:
 
     ``lookup``: makes the engine behind each store. ``cost``: what a step costs. ``corpus``: a frozen lookup all tenants
     may read. ``barred``: token ids a draft never holds nor passes (sorted). ``odds``: where the tenants' models start.
-    ``regions``: tells what is being written. ``enabled``: stores in use; ``parts``: parts of the policy in use.
+    ``regions``: tells what is being written; None: not told. ``enabled``: stores in use; ``parts``: parts of the policy
+    in use.
 
     Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
     same drafts: no clock, no randomness, no order of a hash table decides anything.
@@ -70,7 +71,7 @@ class Drafter:
         self.budget = Budget(cost) if caps.caution is None else Budget(cost, caution=caps.caution)
         self._allowed = np.ones(vocab_size, np.bool_)
         self._allowed[barred[barred < vocab_size]] = False
-        self._regions = regions if "regions" in parts else None
+        self._regions = regions
         self._enabled = tuple(enabled)
         self._parts = tuple(parts)
         self._corpus = Store("corpus", lookup, 0)
@@ -248,7 +249,7 @@ class Drafter:
         self.counts.num_hits[SOURCE_NAMES[source]] += 1
         state.panel.put(source, candidate)
         if self._regions is not None:
-            self._regions.walk(candidate.tokens, candidate.tokens.size, state.region, state.panel.regions[source])
+            self._regions.walk(candidate.tokens, state.region, state.panel.regions[source])
 
     def _draft(self, offer: Offer, length: int) -> Draft | None:
         if not length:

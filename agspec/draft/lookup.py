@@ -80,12 +80,12 @@ class SamDocument:
 class SamLookup:
     """Suffix automata in segments: when the newest is full a larger one is begun, at the budget the oldest goes."""
 
-    def __init__(self, budget_bytes: int, *, frozen: Automaton | None = None) -> None:
+    def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.num_evicted_tokens = 0
         self._largest = max(MIN_CAPACITY // 4, int(budget_bytes / SEGMENTS / BYTES_PER_TOKEN))
         self._capacity = min(MIN_CAPACITY, self._largest)
-        self._segments = [Automaton(capacity=self._capacity) if frozen is None else frozen]
+        self._segments = [Automaton(capacity=self._capacity)]
 
     @property
     def memory_bytes(self) -> int:

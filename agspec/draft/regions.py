@@ -19,23 +19,16 @@ NODE, REGION = 0, 1
 
 
 @jit
-def step(token, starts, data, table, after, state):
-    """``state`` int64 [2] (node, region) after the bytes of ``token``."""
-    if 0 <= token < starts.size - 1:
-        node, region = state[0], state[1]
-        for i in range(starts[token], starts[token + 1]):
-            node = table[node, data[i]]
-            region = after[node, region]
-        state[0], state[1] = node, region
-
-
-@jit
-def walk(tokens, size, starts, data, table, after, state, out):
-    """``out[k]``: the region in which ``tokens[k]`` is written."""
-    state = state.copy()
-    for k in range(size):
-        out[k] = state[1]
-        step(tokens[k], starts, data, table, after, state)
+def walk(tokens, starts, data, table, after, state, out):
+    """``out[k]``: the region in which ``tokens[k]`` is written; ``state`` int64 [2] is moved past all of them."""
+    node, region = state[NODE], state[REGION]
+    for k in range(tokens.size):
+        out[k] = region
+        if 0 <= tokens[k] < starts.size - 1:
+            for i in range(starts[tokens[k]], starts[tokens[k] + 1]):
+                node = table[node, data[i]]
+                region = after[node, region]
+    state[NODE], state[REGION] = node, region
 
 
 class Regions:
@@ -78,9 +71,8 @@ class Regions:
 
     def advance(self, tokens: Tokens, state: np.ndarray) -> None:
         """Move ``state`` int64 [2] past ``tokens``; a new output starts at zeros."""
-        for token in tokens.tolist():
-            step(token, *self._tables, state)
+        walk(tokens, *self._tables, state, np.empty(tokens.size, np.int8))
 
-    def walk(self, tokens: Tokens, size: int, state: np.ndarray, out: np.ndarray) -> None:
-        """``out`` int8 [size]: the region of each of ``tokens[:size]``; ``state`` stays."""
-        walk(tokens, size, *self._tables, state, out)
+    def walk(self, tokens: Tokens, state: np.ndarray, out: np.ndarray) -> None:
+        """Fill ``out`` int8 [n or more] with the region of each of ``tokens``; ``state`` stays."""
+        walk(tokens, *self._tables, state.copy(), out)

@@ -7,6 +7,7 @@ correcting the shorter (interpolated back-off, as in PPM: Cleary and Witten 1984
 
 import numpy as np
 
+from agspec.draft.blend import doubt
 from agspec.draft.kernels import jit
 from agspec.draft.suffix_array import SEPARATOR, next_shorter, search, widen
 
@@ -18,8 +19,6 @@ PER_LEVEL = 10
 """Occurrences looked at for one level."""
 ENOUGH = 64
 """Occurrences of an ending after which no shorter one is asked."""
-DOUBT = np.array([9.0, 4.0, 2.5, 1.6, 1.2, 1.0, 0.8, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.28, 0.26, 0.25, 0.2])
-"""Weight, in occurrences, of what shorter endings say, by match length: 0 to 16 and above."""
 
 
 @jit
@@ -113,8 +112,8 @@ def draft(tokens, order, heads, context, floor, out, probs, counts):
             p = 0.0
             for level in range(num_levels - 1, -1, -1):
                 if total[level] > 0:
-                    doubt = DOUBT[min(lengths[level] + made, DOUBT.size - 1)]
-                    p = (seen[choice, level] + doubt * p) / (total[level] + doubt)
+                    weight = doubt(lengths[level] + made)
+                    p = (seen[choice, level] + weight * p) / (total[level] + weight)
             if p > best:
                 best, chosen = p, choice
         survival *= best

@@ -67,7 +67,7 @@ class NoDraft:
 
 
 @jit
-def _longest_ngram(tokens, shortest, longest):
+def longest_ngram(tokens, shortest, longest):
     """End of the earliest occurrence of the longest n-gram (shortest <= n <= longest) that ends ``tokens``; or 0."""
     best = shortest - 1
     place = 0
@@ -104,7 +104,7 @@ class Ngram:
 
     def _draft(self, step: Step) -> Tokens:
         s = self._settings
-        place = int(_longest_ngram(step.sequence, s.ngram_min, s.ngram_max))
+        place = int(longest_ngram(step.sequence, s.ngram_min, s.ngram_max))
         return step.sequence[place : place + min(s.ngram_length, step.room)] if place else EMPTY
 
 

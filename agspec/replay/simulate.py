@@ -57,7 +57,7 @@ class _Live:
         return self.end >= self.call.prompt.size + self.call.tape.size
 
     def verify(self) -> int:
-        """One step: accept what is right of the draft, add one token; how many were accepted."""
+        """One step: count it, accept what is right of the draft, add one token; how many were accepted."""
         accepted = common_prefix(self.draft, self.sequence[self.end :]) if self.draft.size else 0
         self.num_new = accepted + 1
         self.end += self.num_new
@@ -104,8 +104,7 @@ def replay(
             break
         tally.step_shapes[len(rows), sum(int(row.draft.size) for row in rows)] += 1
         for row in rows:
-            drafted = int(row.draft.size)
-            tally.add_row(row.call.role, drafted=drafted, accepted=row.verify())
+            tally.add_row(drafted=int(row.draft.size), accepted=row.verify())
         steps = []
         for row in rows:
             room = max_draft if context_limit is None else min(max_draft, max(0, context_limit - row.end - 1))
@@ -120,7 +119,7 @@ def replay(
                 log.append(draft)
             if row.over:
                 method.finish(row.request)
-                tally.add_call(row.call.role, num_tokens=int(row.call.tape.size))
+                tally.add_call(row.call.role, row.counts)
         slots = [None if row is None or row.over else row for row in slots]
     if method.counts is not None:
         tally.drift = method.counts.drift()

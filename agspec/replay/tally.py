@@ -33,7 +33,7 @@ class Tally:
     propose_us: list[float] = field(default_factory=list)
     drift: float | None = None
 
-    def add_row(self, role: str, *, drafted: int, accepted: int) -> None:
+    def add_row(self, *, drafted: int, accepted: int) -> None:
         """One row of a step: ``drafted`` tokens were verified, the first ``accepted`` of them were right."""
         self.num_steps += 1
         self.num_drafts += drafted > 0
@@ -41,12 +41,11 @@ class Tally:
         self.num_accepted_tokens += accepted
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
-        self._role(role).update(num_steps=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
 
-    def add_call(self, role: str, *, num_tokens: int) -> None:
-        """A call is over that put out ``num_tokens``."""
-        self.num_tokens += num_tokens
-        self._role(role).update(num_tokens=num_tokens)
+    def add_call(self, role: str, counts: Counter[str]) -> None:
+        """A call is over; ``counts`` are its own, by the names they have here."""
+        self.num_tokens += counts["num_tokens"]
+        self.by_role.setdefault(role, Counter()).update(counts)
 
     @property
     def mean_acceptance_length(self) -> float:
@@ -89,6 +88,3 @@ class Tally:
             "model_time_none": none.time(cost),
             "speedup": self.speedup(cost, none),
         }
-
-    def _role(self, role: str) -> Counter[str]:
-        return self.by_role.setdefault(role, Counter())

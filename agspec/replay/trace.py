@@ -13,6 +13,7 @@ append-only history is stored once. One file is one tenant: its sessions may sha
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import tempfile
 import zlib
@@ -30,7 +31,8 @@ from agspec.messages import Message, Record, Role, ToolCall
 FORMAT = 1
 
 __all__ = [
-    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "check_place", "open_bytes", "read_trace", "write_trace",
+    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "check_place", "checksum", "open_bytes",
+    "read_trace", "write_trace",
     "write_whole",
 ]  # fmt: skip
 
@@ -81,6 +83,12 @@ def open_bytes(path: Path) -> bytes:
         raise InputError(f"{path}: want a whole gzip file, got a broken one ({error})") from error
     except OSError as error:
         raise InputError(f"{path}: want a readable file, got: {error.strerror or error}") from error
+
+
+def checksum(path: Path) -> str:
+    """sha256 of a file as it lies there, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_trace(path: str | Path) -> Trace:

@@ -15,7 +15,7 @@ import numpy as np
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import SamLookup
 from agspec.errors import MissingExtraError
-from agspec.replay.methods import _longest_ngram as longest_ngram
+from agspec.replay.methods import longest_ngram
 from agspec.replay.plan import PlannedCall
 from agspec.tokens import EMPTY, Tokens
 

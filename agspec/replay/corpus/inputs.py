@@ -20,13 +20,13 @@ from agspec.replay.importers import KINDS as IMPORTED
 from agspec.replay.importers import module_of
 from agspec.replay.importers.records import Importing, as_text
 from agspec.replay.render import ToolWire, render_output
-from agspec.replay.trace import FORMAT, Output
+from agspec.replay.trace import FORMAT, Output, checksum
 
 TRACE, TEXT = "trace", "text"
 KINDS = (TRACE, TEXT, *IMPORTED)
 SUFFIXES = (".jsonl", ".jsonl.gz")
 CHUNK = 1 << 20
-"""Bytes read at a time for a checksum, and of the longest text document."""
+"""Bytes of the longest text document."""
 
 
 @dataclass(frozen=True)
@@ -218,17 +218,15 @@ def _is_trace(path: Path) -> bool:
 
 def _input(path: Path, files: Sequence[Path]) -> Input:
     """A directory's checksum covers the names below it and what is in them."""
-    whole = hashlib.sha256()
+    digests: list[str] = []
     num_bytes = 0
     for file in files:
-        own = hashlib.sha256() if path.is_dir() else whole
         try:
-            with file.open("rb") as raw:
-                while chunk := raw.read(CHUNK):
-                    own.update(chunk)
-                    num_bytes += len(chunk)
+            digests.append(checksum(file))
+            num_bytes += file.stat().st_size
         except OSError as error:
             raise InputError(f"{file}: want a readable file, got: {error.strerror or error}") from error
-        if own is not whole:
-            whole.update(f"{as_text(file.relative_to(path))}\0{own.hexdigest()}\n".encode())
-    return Input(as_text(path), path, num_bytes, whole.hexdigest())
+    if not path.is_dir():
+        return Input(as_text(path), path, num_bytes, digests[0])
+    names = (f"{as_text(file.relative_to(path))}\0{own}\n" for file, own in zip(files, digests, strict=True))
+    return Input(as_text(path), path, num_bytes, hashlib.sha256("".join(names).encode()).hexdigest())

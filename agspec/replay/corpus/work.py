@@ -7,7 +7,6 @@ the other) and ``manifest.json``, which is written when a run is whole: what lie
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from agspec.corpus import HEADS, ITEM, META, ORDER, TOKENS, CorpusInfo, Stored, 
 from agspec.draft.frozen import heads_of
 from agspec.draft.suffix_array import SEPARATOR, merge, start_merge
 from agspec.errors import InputError
-from agspec.replay.trace import write_whole
+from agspec.replay.trace import checksum, write_whole
 from agspec.tokens import Tokens
 
 Progress = Callable[[int, int, str], None]
@@ -32,7 +31,7 @@ Progress = Callable[[int, int, str], None]
 
 RUNS, MANIFEST = "runs.i32", "manifest.json"
 STEP = 1 << 20
-"""Positions merged, or bytes read for a checksum, at a time."""
+"""Positions merged at a time."""
 
 
 class Manifest(BaseModel):
@@ -190,8 +189,4 @@ def _manifest(folder: Path, command: dict[str, Any]) -> Manifest:
 
 def stored(path: Path) -> Stored:
     """Size and checksum of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(STEP):
-            found.update(chunk)
-    return Stored(num_bytes=path.stat().st_size, sha256=found.hexdigest())
+    return Stored(num_bytes=path.stat().st_size, sha256=checksum(path))
