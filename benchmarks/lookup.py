@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from agspec.draft import blend
 from agspec.draft.automaton import Automaton
-from agspec.draft.kernels import MAX_CONTEXT
-from agspec.draft.lookup import SamLookup, draft_from
+from agspec.draft.kernels import MAX_CONTEXT, NONE
+from agspec.draft.lookup import SamLookup, Slot
 from agspec.replay.environment import environment
 from agspec.tokens import Tokens, as_tokens
 
@@ -142,16 +143,18 @@ def measure(num_tokens: int, rounds: int) -> dict[str, Any]:
     figures["match_us_held_out"] = spread(times[len(inside) :])
     figures["mean_match_length_held_out"] = round(float(np.mean([m.length for m in matches[len(inside) :]])), 2)
 
+    slot = Slot.of(48)
+
     def drafts(context: Tokens) -> Any:
-        return draft_from(automaton, context, limit=48, floor=0.02, own=None)
+        return blend.draft(automaton.arrays, context[-MAX_CONTEXT:], NONE, 0.02, 48, *slot)[0]
 
     drafts(contexts[0])
     times, found = clock([lambda c=c: drafts(c) for c in contexts])
-    if any(candidate is None for candidate in found[: len(inside)]):
+    if not all(found[: len(inside)]):
         raise SystemExit("a context taken from the store has no continuation")
     figures["draft_us"] = spread(times)
     figures["draft_us_held_out"] = spread(times[len(inside) :])
-    figures["mean_draft_length"] = round(float(np.mean([0 if c is None else c.tokens.size for c in found])), 2)
+    figures["mean_draft_length"] = round(float(np.mean(found)), 2)
     lookup = SamLookup(512 << 20)
     for document in store:
         lookup.extend(lookup.open(), document)

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agspec.draft.align import GRAM, LOST, Aligner
+from agspec.draft.lookup import Slot
 from agspec.draft.names import REGION_NAMES
+from agspec.draft.panel import Panel
 from agspec.draft.regions import Regions
 from agspec.scaffold import load_profiles
 from agspec.tokens import as_tokens
@@ -20,8 +22,9 @@ def after(output: list[int], *, prompt: list[int] = FILE) -> list[int]:
     aligner = Aligner(as_tokens(prompt))
     for token in output:
         aligner.extend(as_tokens([token]))
-    found = aligner.draft(5)
-    return [] if found is None else found.tokens.tolist()
+    slot = Slot.of(5)
+    n, _ = aligner.fill(slot, 5)
+    return slot.tokens[:n].tolist()
 
 
 def test_a_copy_is_taken_up_after_a_few_tokens() -> None:
@@ -84,8 +87,12 @@ def test_regions_of_tool_calls() -> None:
 
 def test_a_draft_is_walked_without_moving_on() -> None:
     regions = Regions([(b"ab", [1, 1, 1, 1, 1])], [b"a", b"b", b"c"])
-    state, out = np.zeros(2, np.int64), np.zeros(4, np.int8)
+    state, panel = np.zeros(2, np.int64), Panel()
     regions.advance(as_tokens([0]), state)
-    regions.walk(as_tokens([1, 2, 0, 1]), state, out)
-    assert out.tolist() == [0, 1, 1, 1]
+    for source, tokens in ((1, [1, 2, 0, 1]), (3, [2, 1])):
+        panel.tokens[source, : len(tokens)] = tokens
+        panel.put(source, len(tokens), 1)
+    regions.tell(panel, state)
+    assert panel.regions[1, :4].tolist() == [0, 1, 1, 1]
+    assert panel.regions[3, :2].tolist() == [0, 0]
     assert state[1] == 0

@@ -171,7 +171,8 @@ def test_random_calls_give_legal_drafts() -> None:
                 assert draft.tokens.dtype == np.int32
                 assert ((draft.tokens >= 0) & (draft.tokens < VOCABULARY)).all()
                 assert not np.isin(draft.tokens, barred).any()
-                assert 0 < draft.expected <= draft.tokens.size
+                assert draft.chances.size == draft.tokens.size
+                assert ((draft.chances > 0) & (draft.chances < 1)).all()
                 drafts_made += 1
         rows_made += len(rows)
         if sequences and rng.random() < 0.2:

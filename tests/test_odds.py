@@ -10,6 +10,7 @@ from agspec.draft.lookup import Candidate
 from agspec.draft.odds import Odds
 from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.tokens import as_tokens
+from tests.support import put
 
 # --- the controller ----------------------------------------------------------------------------------------------
 
@@ -40,7 +41,7 @@ def test_controller_rests_when_nothing_is_accepted_and_comes_back() -> None:
 def panel(candidate: Candidate, *others: Candidate) -> Panel:
     made = Panel()
     for source, each in enumerate((candidate, *others)):
-        made.put(source, each)
+        put(made, source, each)
     return made
 
 

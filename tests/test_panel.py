@@ -11,6 +11,7 @@ from agspec.draft.lookup import Candidate
 from agspec.draft.names import SOURCE_NAMES
 from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.tokens import as_tokens
+from tests.support import put
 
 TOKEN = st.tuples(st.integers(0, 1 << 20), st.floats(0, 1), st.integers(1, 99), st.integers(0, 99))
 ROUNDS = st.dictionaries(
@@ -32,13 +33,13 @@ def test_candidates_come_back_by_source(rounds: list[dict[int, tuple[list[tuple[
     for each in rounds:
         panel.clear()
         assert panel.candidates() == []
-        put = {source: candidate(*values) for source, values in each.items()}
-        for source, one in put.items():
-            panel.put(source, one)
+        made = {source: candidate(*values) for source, values in each.items()}
+        for source, one in made.items():
+            put(panel, source, one)
         found = panel.candidates()
-        assert [name for name, _ in found] == [SOURCE_NAMES[source] for source in sorted(put)]
-        for (_, got), source in zip(found, sorted(put), strict=True):
-            want = put[source]
+        assert [name for name, _ in found] == [SOURCE_NAMES[source] for source in sorted(made)]
+        for (_, got), source in zip(found, sorted(made), strict=True):
+            want = made[source]
             assert got.match_length == want.match_length
             for key in ("tokens", "probs", "counts", "hits"):
                 np.testing.assert_array_equal(getattr(got, key), getattr(want, key))
@@ -47,7 +48,7 @@ def test_candidates_come_back_by_source(rounds: list[dict[int, tuple[list[tuple[
 
 def test_candidates_are_copies() -> None:
     panel = Panel()
-    panel.put(1, candidate([(7, 0.5, 2, 1)], 3))
+    put(panel, 1, candidate([(7, 0.5, 2, 1)], 3))
     ((name, kept),) = panel.candidates()
-    panel.put(1, candidate([(8, 0.25, 4, 3)], 5))
+    put(panel, 1, candidate([(8, 0.25, 4, 3)], 5))
     assert (name, kept.tokens.tolist(), kept.probs.tolist(), kept.match_length) == ("workspace", [7], [0.5], 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from agspec.draft.kernels import jit
-from agspec.draft.lookup import Candidate
+from agspec.draft.lookup import Found, Slot
 from agspec.tokens import Tokens
 
 GRAM = 6
@@ -107,12 +107,14 @@ class Aligner:
         follow(self._tokens, self._done, end, self._places, self._state)
         self._done = end
 
-    def draft(self, limit: int) -> Candidate | None:
-        """What stands at the pointer, up to ``limit`` tokens."""
-        pointer = int(self._state[POINTER])
+    def fill(self, slot: Slot, limit: int) -> Found:
+        """Write what stands at the pointer, up to ``limit`` tokens; ``match_length``: tokens followed so far."""
+        pointer, run, changed = self._state.tolist()
         if not 0 < pointer < self._size or self._done < self._size:
-            return None
-        tokens = self._tokens[pointer : min(pointer + limit, self._size)]
-        n = tokens.size
-        changed = np.full(n, 1 + self._state[CHANGED], np.int32)
-        return Candidate(tokens, np.full(n, CHANCE), int(self._state[RUN]), changed, np.zeros(n, np.int32))
+            return 0, 0
+        n = min(limit, self._size - pointer)
+        slot.tokens[:n] = self._tokens[pointer : pointer + n]
+        slot.probs[:n] = CHANCE
+        slot.counts[:n] = 1 + changed
+        slot.hits[:n] = 0
+        return n, run

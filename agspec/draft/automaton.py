@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -33,17 +32,26 @@ class Continuation(NamedTuple):
     recent: int
 
 
-@dataclass(eq=False)
 class Document:
     """One growing document: its place in the automaton and its last MAX_CONTEXT tokens."""
 
-    cursor: kernels.Array
-    tail: Tokens = field(default_factory=lambda: EMPTY)
+    __slots__ = ("cursor", "last")
+
+    def __init__(self, tail: Tokens = EMPTY) -> None:
+        self.cursor = np.zeros(6, np.int32)
+        self.last = np.zeros(MAX_CONTEXT, np.int32)
+        self.last[: tail.size] = tail
+        self.cursor[kernels.IN_TAIL] = tail.size
 
     @property
-    def position(self) -> int | None:
-        """Position of the document's last token, None while empty."""
-        return int(self.cursor[kernels.POSITION]) if self.tail.size else None
+    def tail(self) -> Tokens:
+        """The last tokens, int32 [n <= MAX_CONTEXT]."""
+        return self.last[: self.cursor[kernels.IN_TAIL]]
+
+    @property
+    def position(self) -> int:
+        """Position of the document's last token, NONE while empty."""
+        return int(self.cursor[kernels.POSITION]) if self.cursor[kernels.IN_TAIL] else kernels.NONE
 
 
 class Automaton:
@@ -96,37 +104,16 @@ class Automaton:
 
     def open(self) -> Document:
         """A new, empty document."""
-        return Document(np.zeros(5, np.int32))
+        return Document()
 
     def extend(self, document: Document, tokens: Sequence[int] | Tokens) -> int:
         """Append ``tokens`` to ``document``; how many went in (fewer than given: the automaton is full)."""
-        rest = as_tokens(tokens)
-        done = 0
-        while done < rest.size:
-            if document.cursor[kernels.IN_PIECE] >= PIECE and not self._new_piece(document):
-                break
-            chunk = rest[done : done + PIECE - int(document.cursor[kernels.IN_PIECE])]
-            went = int(kernels.extend(self.arrays, document.cursor, chunk, True, self._path))
-            document.tail = np.concatenate((document.tail, chunk[:went]))[-MAX_CONTEXT:]
-            done += went
-            if went < chunk.size:
-                break
-        return done
+        return int(kernels.append(self.arrays, document.cursor, document.last, as_tokens(tokens), self._path))
 
     def resume(self, tail: Tokens) -> Document | None:
         """A document that goes on after ``tail`` (counted elsewhere); None when the automaton is full."""
-        document = self.open()
-        document.tail = tail[-MAX_CONTEXT:]
-        return document if self._new_piece(document) else None
-
-    def _new_piece(self, document: Document) -> bool:
-        cursor = np.zeros_like(document.cursor)
-        if kernels.extend(self.arrays, cursor, document.tail, False, self._path) < document.tail.size:
-            return False
-        cursor[kernels.POSITION] = document.cursor[kernels.POSITION]
-        cursor[kernels.IN_PIECE] = 0
-        document.cursor[:] = cursor
-        return True
+        document = Document(tail[-MAX_CONTEXT:])
+        return document if kernels.new_piece(self.arrays, document.cursor, document.last, self._path) else None
 
     def match(self, context: Sequence[int] | Tokens) -> Match:
         """Longest suffix of the last 64 tokens of ``context`` that occurs."""

@@ -43,10 +43,11 @@ def doubt(length):
 
 
 @jit
-def _blend(a, chain, lengths, n, own, token, latest, followed):
+def _blend(a, chain, lengths, n, own, token, latest, followed, edges):
     """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says.
 
-    A document may go on after text that is not counted, so that more followed a context than it occurred.
+    A document may go on after text that is not counted, so that more followed a context than it occurred. ``edges``
+    gets each order's transition by ``token``.
     """
     p = 0.0
     for i in range(n - 1, -1, -1):
@@ -55,6 +56,7 @@ def _blend(a, chain, lengths, n, own, token, latest, followed):
         if a.states[state, RECENT] == own:
             total -= 1
         edge = find(a, state, token)
+        edges[i] = edge
         seen = 0.0
         if edge != NONE:
             seen = float(a.states[a.edges[edge, TARGET], COUNT])
@@ -70,17 +72,22 @@ def _blend(a, chain, lengths, n, own, token, latest, followed):
 
 
 @jit
-def draft(a, context, own, floor, tokens, probs, counts, hits):
-    """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match).
+def draft(a, context, own, floor, limit, tokens, probs, counts, hits):
+    """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match, expected tokens).
 
     Fills ``tokens``, ``probs``, ``counts`` (occurrences of the longest order) and ``hits`` (how often the token
-    followed it), all [limit], while the product of chances stays >= ``floor``. ``own`` is the position of the context's
-    own last token if the context is itself in the automaton (its last occurrence tells nothing then), else NONE.
+    followed it), all [``limit`` or more], while the product of chances stays >= ``floor``. ``own`` is the position of
+    the context's own last token if the context is itself in the automaton (its last occurrence tells nothing then),
+    else NONE.
     """
     chain = np.empty(ORDERS, np.int32)
     lengths = np.empty(ORDERS, np.int32)
     latest = np.empty(DEEP, np.int32)
     followed = np.empty(DEEP, np.float64)
+    asked = np.empty(DEEP * CHOICES, np.int32)
+    answers = np.empty(DEEP * CHOICES, np.float64)
+    edges = np.empty(ORDERS, np.int32)
+    chosen = np.empty(ORDERS, np.int32)
     state, length = longest(a, context)
     n = 0
     matched = 0
@@ -93,9 +100,9 @@ def draft(a, context, own, floor, tokens, probs, counts, hits):
             n += 1
         state = a.states[state, LINK]
         length = a.states[state, LENGTH]
-    survival = 1.0
+    survival, expected = 1.0, 0.0
     made = 0
-    while made < tokens.size and n > 0:
+    while made < limit and n > 0:
         deep = min(n, DEEP)
         for i in range(deep):
             latest[i] = NONE
@@ -110,28 +117,43 @@ def draft(a, context, own, floor, tokens, probs, counts, hits):
         best = -1.0
         choice = NONE
         when = NONE
+        num_asked = 0
         for i in range(deep):
             edge = a.states[chain[i], HEAD]
             looked = 0
             while edge != NONE and looked < CHOICES:
-                p = _blend(a, chain, lengths, n, own, a.edges[edge, TOKEN], latest, followed)
+                token = a.edges[edge, TOKEN]
+                known = 0
+                while known < num_asked and asked[known] != token:
+                    known += 1
+                new = known == num_asked
+                if new:
+                    asked[known] = token
+                    answers[known] = _blend(a, chain, lengths, n, own, token, latest, followed, edges)
+                    num_asked += 1
+                p = answers[known]
                 recent = a.states[a.edges[edge, TARGET], RECENT]
                 if p > best or (p == best and recent > when):
-                    best, choice, when = p, a.edges[edge, TOKEN], recent
+                    if token != choice:
+                        if not new:
+                            _blend(a, chain, lengths, n, own, token, latest, followed, edges)
+                        chosen[:n] = edges[:n]
+                    best, choice, when = p, token, recent
                 edge = a.edges[edge, AFTER]
                 looked += 1
         survival *= best
         if choice == NONE or survival < floor:
             break
+        expected += survival
         tokens[made] = choice
         probs[made] = best
         counts[made] = a.states[chain[0], COUNT]
-        edge = find(a, chain[0], choice)
+        edge = chosen[0]
         hits[made] = 0 if edge == NONE else a.states[a.edges[edge, TARGET], COUNT]
         made += 1
         kept = 0
         for i in range(n):
-            edge = find(a, chain[i], choice)
+            edge = chosen[i]
             if edge == NONE:
                 continue
             length = min(lengths[i] + 1, MAX_CONTEXT)
@@ -145,4 +167,4 @@ def draft(a, context, own, floor, tokens, probs, counts, hits):
             lengths[kept] = length
             kept += 1
         n = kept
-    return made, matched
+    return made, matched, expected

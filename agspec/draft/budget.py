@@ -91,6 +91,7 @@ class Budget:
         self.caution = caution
         self._tokens, self._spent = 200.0, 100.0
         self._extra: dict[int, Floats] = {}
+        self._shares: dict[int, float] = {}
         self._num_drafted = 0
 
     @property
@@ -104,6 +105,7 @@ class Budget:
         self._tokens = self._tokens * MEMORY + num_new
         self._spent = self._spent * MEMORY + spent
         self._num_drafted = num_draft
+        self._shares.clear()
 
     def extra(self, rows: int) -> Floats:
         """Cost of 0, 1 ... drafted tokens, up to MAX_DRAFT a row, in a step of ``rows`` rows; in plain steps of a row.
@@ -120,9 +122,12 @@ class Budget:
 
     def share(self, rows: int) -> float:
         """Cost of one more drafted token over a row's plain step, after as many as the last step had."""
-        at = min(self._num_drafted, MAX_DRAFT * rows - 1)
-        curve = self.extra(rows)
-        return float(curve[at + 1] - curve[at])
+        share = self._shares.get(rows)
+        if share is None:
+            at = min(self._num_drafted, MAX_DRAFT * rows - 1)
+            curve = self.extra(rows)
+            share = self._shares[rows] = float(curve[at + 1] - curve[at])
+        return share
 
     def floor(self, share: float) -> float:
         """Least merit that pays."""

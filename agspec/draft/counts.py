@@ -20,8 +20,11 @@ SETTLED = 200
 
 @jit
 def _test(chances, accepted, reliability):
-    """Put chances to the test, see ``Counts.reliability``; sum of squared errors."""
-    total = 0.0
+    """Put chances to the test, see ``Counts.reliability``; (sum of squared errors, accepted tokens foretold)."""
+    total, survival, expected = 0.0, 1.0, 0.0
+    for chance in chances:
+        survival *= chance
+        expected += survival
     for k in range(min(accepted + 1, chances.size)):
         right = 1.0 if k < accepted else 0.0
         row = min(int(chances[k] * BINS), BINS - 1)
@@ -29,7 +32,7 @@ def _test(chances, accepted, reliability):
         reliability[row, 1] += chances[k]
         reliability[row, 2] += right
         total += (right - chances[k]) ** 2
-    return total
+    return total, expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +44,6 @@ class Draft:
     match_length: int
     chances: npt.NDArray[np.float64]
     role: str
-
-    @property
-    def expected(self) -> float:
-        """Accepted tokens the odds foretell."""
-        return float(np.cumprod(self.chances).sum())
 
 
 @dataclass
@@ -78,9 +76,12 @@ class Counts:
         self.num_accepted_tokens += accepted
         for table, key in ((self.by_source, draft.source), (self.by_role, draft.role)):
             row = table.setdefault(key, Counter())
-            row.update(num_drafts=1, num_draft_tokens=drafted, num_accepted_tokens=accepted)
-        self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + draft.expected
-        self.squared_error += _test(draft.chances, accepted, self.reliability)
+            row["num_drafts"] += 1
+            row["num_draft_tokens"] += drafted
+            row["num_accepted_tokens"] += accepted
+        error, expected = _test(draft.chances, accepted, self.reliability)
+        self.squared_error += error
+        self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + expected
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
 

@@ -13,10 +13,10 @@ from agspec.draft.caps import MAX_DRAFT, CapTable
 from agspec.draft.cost import StepCost
 from agspec.draft.counts import Counts, Draft
 from agspec.draft.kernels import MAX_CONTEXT, jit
-from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.lookup import Candidate, Found, Lookup, LookupFactory
 from agspec.draft.names import PART_NAMES, SOURCE_NAMES, STORE_NAMES, PartName, SourceName, StoreName
 from agspec.draft.odds import ROLES, OddsState
-from agspec.draft.panel import NUM_SOURCES
+from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.draft.regions import Regions
 from agspec.draft.registry import Registry
 from agspec.draft.request import Offer, Request, Row
@@ -100,7 +100,9 @@ class Drafter:
         home = self._session(tenant, f"\0{request}" if session is None else session)
         self._read(home, prompt)
         aligner = Aligner(prompt) if "aligned" in self._parts else None
-        self._requests[request] = Request(home, role, prompt, home.store.open(prompt[-HEADER:]), aligner)
+        document = home.store.open(prompt[-HEADER:])
+        sources = [(STORE_NAMES.index(name), *self._store(name, home, document)) for name in self._enabled]
+        self._requests[request] = Request(home, role, prompt, document, sources, aligner)
 
     def remember(self, session: str, text: Tokens, *, tenant: str = "") -> None:
         """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
@@ -233,23 +235,21 @@ class Drafter:
         panel.moment[:] = (
             context[-1], context[-2] if context.size > 1 else -1, state.fared, ROLE_NUMBERS.get(state.role, ROLES - 1)
         )  # fmt: skip
-        for store, document in self._stores(state):
-            self.counts.num_lookups[store.name] += 1
-            found = store.draft(context, limit=limit, floor=RAW_FLOOR, document=document)
-            if found is not None:
-                self._put(state, STORE_NAMES.index(store.name), found)
+        for source, store, document in state.sources:
+            if store.lookup is not None:
+                found = store.lookup.fill(context, panel.slots[source], limit=limit, floor=RAW_FLOOR, document=document)
+                self._note(panel, source, found)
         if state.aligner is not None and "session" in self._enabled:
-            self.counts.num_lookups["aligned"] += 1
-            found = state.aligner.draft(limit)
-            if found is not None:
-                self._put(state, NUM_SOURCES - 1, found)
+            self._note(panel, NUM_SOURCES - 1, state.aligner.fill(panel.slots[-1], limit))
+        if self._regions is not None:
+            self._regions.tell(panel, state.region)
         return limit
 
-    def _put(self, state: Request, source: int, candidate: Candidate) -> None:
-        self.counts.num_hits[SOURCE_NAMES[source]] += 1
-        state.panel.put(source, candidate)
-        if self._regions is not None:
-            self._regions.walk(candidate.tokens, state.region, state.panel.regions[source])
+    def _note(self, panel: Panel, source: int, found: Found) -> None:
+        self.counts.num_lookups[SOURCE_NAMES[source]] += 1
+        if found[0]:
+            self.counts.num_hits[SOURCE_NAMES[source]] += 1
+            panel.put(source, *found)
 
     def _draft(self, offer: Offer, length: int) -> Draft | None:
         if not length:
@@ -263,15 +263,10 @@ class Drafter:
         for start, end in home.novelty.spans(text):
             self.intake.add(home.store, text[start:end].copy(), tail=text[max(0, start - HEADER) : start].copy())
 
-    def _stores(self, state: Request) -> list[tuple[Store, Any]]:
-        tenant = state.session.tenant
-        every = {
-            "session": (state.session.store, state.document),
-            "workspace": (tenant.workspace, None),
-            "shared": (tenant.shared, None),
-            "corpus": (self._corpus, None),
-        }
-        return [every[name] for name in self._enabled if every[name][0].lookup is not None]
+    def _store(self, name: StoreName, home: Session, document: Any) -> tuple[Store, Any]:
+        if name == "session":
+            return home.store, document
+        return {"workspace": home.tenant.workspace, "shared": home.tenant.shared, "corpus": self._corpus}[name], None
 
     def _busy(self) -> list[Session]:
         return [state.session for state in self._requests.values()]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from agspec.draft import sampling
 from agspec.draft.kernels import MAX_CONTEXT
-from agspec.draft.lookup import Candidate
+from agspec.draft.lookup import Drafting, Found, Slot
 from agspec.draft.suffix_array import SEPARATOR, followed, sort
 from agspec.errors import StoreError
 from agspec.tokens import EMPTY, Tokens
@@ -23,7 +23,7 @@ class Sorted(NamedTuple):
     heads: Tokens
 
 
-class FrozenLookup:
+class FrozenLookup(Drafting):
     """The ``Lookup`` protocol for reading only: ``open`` and ``extend`` raise StoreError."""
 
     num_evicted_tokens = 0
@@ -48,14 +48,10 @@ class FrozenLookup:
     def close(self, document: object) -> None:
         """Nothing to do: there are no documents."""
 
-    def draft(self, context: Tokens, *, limit: int, floor: float, document: object = None) -> Candidate | None:
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: object = None) -> Found:
         """See ``Lookup``."""
-        tokens = np.empty(limit, np.int32)
-        probs = np.empty(limit, np.float64)
-        counts = np.empty(limit, np.int32)
-        n, length = sampling.draft(*self._arrays, context[-MAX_CONTEXT:], floor, tokens, probs, counts)
-        hits = np.rint(probs[:n] * counts[:n]).astype(np.int32)
-        return Candidate(tokens[:n], probs[:n], int(length), counts[:n], hits) if n else None
+        n, length = sampling.draft(*self._arrays, context[-MAX_CONTEXT:], floor, limit, *slot)
+        return n, length
 
 
 def separated(documents: list[Tokens]) -> Tokens:

@@ -30,7 +30,7 @@ NONE = -1
 LENGTH, LINK, HEAD, COUNT, RECENT = 0, 1, 2, 3, 4
 SOURCE, TOKEN, TARGET, AFTER = 0, 1, 2, 3
 NUM_STATES, NUM_EDGES, NUM_TOKENS = 0, 1, 2
-LAST, TRUNK, TRUNK_LENGTH, IN_PIECE, POSITION = 0, 1, 2, 3, 4
+LAST, TRUNK, TRUNK_LENGTH, IN_PIECE, POSITION, IN_TAIL = 0, 1, 2, 3, 4, 5
 
 MAX_LOAD = 0.8
 """Share of the slots of ``edges`` that may be filled."""
@@ -183,10 +183,11 @@ def settle(a, state, length):
 
 @jit
 def extend(a, cursor, tokens, counted, path):
-    """Append ``tokens`` to the document of ``cursor``; how many went in before the arrays were full.
+    """Append ``tokens`` to the document's piece; how many went in before the arrays were full.
 
-    ``cursor`` int32 [5]: LAST state, TRUNK state (last COUNTED tokens), TRUNK_LENGTH, tokens IN_PIECE, POSITION
-    of the last token. ``counted`` False appends text that is counted already (the overlap of two pieces).
+    ``cursor`` int32 [6]: LAST state, TRUNK state (last COUNTED tokens), TRUNK_LENGTH, tokens IN_PIECE, POSITION
+    of the last token, tokens IN_TAIL. ``counted`` False appends text that is counted already (the overlap of two
+    pieces).
     """
     for i in range(tokens.size):
         token = tokens[i]
@@ -210,6 +211,42 @@ def extend(a, cursor, tokens, counted, path):
                 trunk = a.states[trunk, LINK]
             a.states[ROOT, COUNT] += 1
     return tokens.size
+
+
+@jit
+def new_piece(a, cursor, tail, path):
+    """Start a piece of the document after its tail; False, nothing changed, when the arrays are full."""
+    fresh = np.zeros_like(cursor)
+    size = cursor[IN_TAIL]
+    if extend(a, fresh, tail[:size], False, path) < size:
+        return False
+    fresh[IN_PIECE] = 0
+    fresh[POSITION] = cursor[POSITION]
+    fresh[IN_TAIL] = size
+    cursor[:] = fresh
+    return True
+
+
+@jit
+def append(a, cursor, tail, tokens, path):
+    """Append ``tokens`` to a document, a new piece whenever one is full; how many went in before the arrays were full.
+
+    ``tail`` int32 [MAX_CONTEXT]: the document's last tokens, IN_TAIL of them.
+    """
+    done = 0
+    while done < tokens.size and (cursor[IN_PIECE] < PIECE or new_piece(a, cursor, tail, path)):
+        end = min(tokens.size, done + PIECE - cursor[IN_PIECE])
+        went = extend(a, cursor, tokens[done:end], True, path)
+        for token in tokens[max(done, done + went - MAX_CONTEXT) : done + went]:
+            if cursor[IN_TAIL] == MAX_CONTEXT:
+                tail[:-1] = tail[1:]
+                cursor[IN_TAIL] -= 1
+            tail[cursor[IN_TAIL]] = token
+            cursor[IN_TAIL] += 1
+        done += went
+        if done < end:
+            break
+    return done
 
 
 @jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,18 +37,42 @@ class Candidate:
     counts: Tokens
     hits: Tokens
 
-    @property
-    def expected(self) -> float:
-        """Expected number of accepted tokens when drafted whole."""
-        return float(np.cumprod(self.probs).sum())
+
+class Slot(NamedTuple):
+    """Where a lookup writes a continuation; arrays as of ``Candidate``, longer."""
+
+    tokens: Tokens
+    probs: npt.NDArray[np.float64]
+    counts: Tokens
+    hits: Tokens
+
+    @classmethod
+    def of(cls, size: int) -> Slot:
+        """Room for ``size`` tokens."""
+        return cls(np.empty(size, np.int32), np.empty(size), np.empty(size, np.int32), np.empty(size, np.int32))
+
+    def take(self, other: Slot, n: int) -> None:
+        """Copy the first ``n`` tokens of ``other``."""
+        self.tokens[:n], self.probs[:n] = other.tokens[:n], other.probs[:n]
+        self.counts[:n], self.hits[:n] = other.counts[:n], other.hits[:n]
+
+    def candidate(self, n: int, match_length: int) -> Candidate:
+        """A copy of the first ``n`` tokens."""
+        return Candidate(
+            self.tokens[:n].copy(), self.probs[:n].copy(), match_length, self.counts[:n].copy(), self.hits[:n].copy()
+        )
+
+
+Found = tuple[int, int]
+"""(tokens written, length of the match); no tokens: nothing known."""
 
 
 class Lookup(Protocol):
     """A lookup engine: documents that grow, and the best continuation of a context.
 
-    ``open`` starts a document that goes on after ``tail`` (known already, not counted again). ``draft`` continues
-    ``context`` (int32 [n], newest last) by up to ``limit`` tokens while the product of probabilities stays at least
-    ``floor``; ``document`` is the one the context is the end of, if any. None: nothing known.
+    ``open`` starts a document that goes on after ``tail`` (known already, not counted again). ``fill`` continues
+    ``context`` (int32 [n], newest last) in ``slot`` by up to ``limit`` tokens while the product of probabilities stays
+    at least ``floor``; ``document`` is the one the context is the end of, if any.
     """
 
     @property
@@ -60,7 +84,17 @@ class Lookup(Protocol):
     def open(self, tail: Tokens = EMPTY) -> Any: ...
     def extend(self, document: Any, tokens: Tokens) -> None: ...
     def close(self, document: Any) -> None: ...
-    def draft(self, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None: ...
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: Any = None) -> Found: ...
+
+
+class Drafting:
+    """``draft``, by ``fill``."""
+
+    def draft(self: Lookup, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None:
+        """What ``fill`` writes, in arrays of its own; None where nothing is known."""
+        slot = Slot.of(limit)
+        n, length = self.fill(context, slot, limit=limit, floor=floor, document=document)
+        return slot.candidate(n, length) if n else None
 
 
 LookupFactory = Callable[[int], Lookup]
@@ -77,7 +111,7 @@ class SamDocument:
         self.document = document
 
 
-class SamLookup:
+class SamLookup(Drafting):
     """Suffix automata in segments: when the newest is full a larger one is begun, at the budget the oldest goes."""
 
     def __init__(self, budget_bytes: int) -> None:
@@ -114,16 +148,20 @@ class SamLookup:
     def close(self, document: SamDocument) -> None:
         """Nothing to do: a document that no longer grows stays until its segment goes."""
 
-    def draft(
-        self, context: Tokens, *, limit: int, floor: float, document: SamDocument | None = None
-    ) -> Candidate | None:
-        """See ``Lookup``."""
-        best: Candidate | None = None
+    def fill(
+        self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: SamDocument | None = None
+    ) -> Found:
+        """See ``Lookup``: of what the segments know, the continuation with most expected tokens."""
+        context = context[-MAX_CONTEXT:]
+        best, most = (0, 0), 0.0
         for segment in self._segments:
-            own = document.document.position if document is not None and document.segment is segment else None
-            found = draft_from(segment, context, limit=limit, floor=floor, own=own)
-            if found is not None and (best is None or found.expected > best.expected):
-                best = found
+            own = kernels.NONE if document is None or document.segment is not segment else document.document.position
+            out = Slot.of(limit) if best[0] else slot
+            n, length, expected = blend.draft(segment.arrays, context, own, floor, limit, *out)
+            if expected > most:
+                best, most = (n, length), expected
+                if out is not slot:
+                    slot.take(out, n)
         return best
 
     def latest(self, context: Tokens) -> int | None:
@@ -153,14 +191,3 @@ class SamLookup:
         self._segments.append(Automaton(capacity=self._capacity))
         while len(self._segments) > 1 and self.memory_bytes > self.budget_bytes:
             self.num_evicted_tokens += len(self._segments.pop(0))
-
-
-def draft_from(automaton: Automaton, context: Tokens, *, limit: int, floor: float, own: int | None) -> Candidate | None:
-    """The automaton's best continuation of ``context``; ``own``: position of the context's own last token in it."""
-    tokens = np.empty(limit, np.int32)
-    probs = np.empty(limit, np.float64)
-    counts = np.empty(limit, np.int32)
-    hits = np.empty(limit, np.int32)
-    position = kernels.NONE if own is None else own
-    n, length = blend.draft(automaton.arrays, context[-MAX_CONTEXT:], position, floor, tokens, probs, counts, hits)
-    return Candidate(tokens[:n], probs[:n], int(length), counts[:n], hits[:n]) if n else None

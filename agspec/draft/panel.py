@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from agspec.draft.caps import MAX_DRAFT
-from agspec.draft.lookup import Candidate
+from agspec.draft.lookup import Candidate, Slot
 from agspec.draft.names import SOURCE_NAMES, SourceName
 
 NUM_SOURCES = len(SOURCE_NAMES)
@@ -16,7 +16,7 @@ class Panel:
 
     ``tokens``, ``counts``, ``hits`` int32, ``probs`` float64, ``regions`` int8, all [NUM_SOURCES, MAX_DRAFT];
     ``sizes``, ``lengths`` (of the match) int64 [NUM_SOURCES]. ``moment`` int64 [4]: the last token, the one before it,
-    how the row's last candidates fared, role.
+    how the row's last candidates fared, role. ``slots``: rows of the first four, by source, for lookups to write in.
     """
 
     def __init__(self) -> None:
@@ -25,6 +25,7 @@ class Panel:
         self.probs = np.zeros(shape)
         self.counts = np.zeros(shape, np.int32)
         self.hits = np.zeros(shape, np.int32)
+        self.slots = [Slot(*rows) for rows in zip(self.tokens, self.probs, self.counts, self.hits, strict=True)]
         self.regions = np.zeros(shape, np.int8)
         self.sizes = np.zeros(NUM_SOURCES, np.int64)
         self.lengths = np.zeros(NUM_SOURCES, np.int64)
@@ -34,26 +35,12 @@ class Panel:
         """No candidates."""
         self.sizes[:] = 0
 
-    def put(self, source: int, candidate: Candidate) -> None:
-        """The candidate of ``source``."""
-        n = int(candidate.tokens.size)
-        self.tokens[source, :n] = candidate.tokens
-        self.probs[source, :n] = candidate.probs
-        self.counts[source, :n] = candidate.counts
-        self.hits[source, :n] = candidate.hits
+    def put(self, source: int, n: int, match_length: int) -> None:
+        """The slot of ``source`` holds ``n`` tokens."""
         self.sizes[source] = n
-        self.lengths[source] = candidate.match_length
+        self.lengths[source] = match_length
 
     def candidates(self) -> list[tuple[SourceName, Candidate]]:
-        """What was put, by source."""
-        return [
-            (
-                name,
-                Candidate(
-                    self.tokens[i, :n].copy(), self.probs[i, :n].copy(), int(self.lengths[i]),
-                    self.counts[i, :n].copy(), self.hits[i, :n].copy(),
-                ),
-            )
-            for i, name in enumerate(SOURCE_NAMES)
-            if (n := int(self.sizes[i]))
-        ]  # fmt: skip
+        """What the slots hold, by source."""
+        found = zip(SOURCE_NAMES, self.slots, self.sizes.tolist(), self.lengths.tolist(), strict=True)
+        return [(name, slot.candidate(n, length)) for name, slot, n, length in found if n]

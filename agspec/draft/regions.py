@@ -13,6 +13,7 @@ import numpy as np
 
 from agspec.draft.kernels import jit
 from agspec.draft.names import REGION_NAMES
+from agspec.draft.panel import Panel
 from agspec.tokens import Tokens
 
 NODE, REGION = 0, 1
@@ -29,6 +30,16 @@ def walk(tokens, starts, data, table, after, state, out):
                 node = table[node, data[i]]
                 region = after[node, region]
     state[NODE], state[REGION] = node, region
+
+
+@jit
+def walk_all(tokens, sizes, starts, data, table, after, state, out):
+    """``walk`` over the first ``sizes[i]`` of each row of ``tokens``, every time from ``state``, which stays."""
+    now = np.empty(2, np.int64)
+    for i in range(sizes.size):
+        if sizes[i]:
+            now[:] = state
+            walk(tokens[i, : sizes[i]], starts, data, table, after, now, out[i])
 
 
 class Regions:
@@ -73,6 +84,6 @@ class Regions:
         """Move ``state`` int64 [2] past ``tokens``; a new output starts at zeros."""
         walk(tokens, *self._tables, state, np.empty(tokens.size, np.int8))
 
-    def walk(self, tokens: Tokens, state: np.ndarray, out: np.ndarray) -> None:
-        """Fill ``out`` int8 [n or more] with the region of each of ``tokens``; ``state`` stays."""
-        walk(tokens, *self._tables, state.copy(), out)
+    def tell(self, panel: Panel, state: np.ndarray) -> None:
+        """Fill ``panel.regions``; ``state`` stays."""
+        walk_all(panel.tokens, panel.sizes, *self._tables, state, panel.regions)

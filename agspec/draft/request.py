@@ -13,7 +13,7 @@ from agspec.draft.budget import Floats
 from agspec.draft.counts import Draft
 from agspec.draft.names import SourceName
 from agspec.draft.panel import Panel
-from agspec.draft.store import Session
+from agspec.draft.store import Session, Store
 from agspec.tokens import Tokens
 
 
@@ -33,12 +33,17 @@ class Row:
 
 @dataclass(eq=False)
 class Request:
-    """A request in flight. ``region`` int64 [2]: see ``regions``; ``fared``: how its last candidates did."""
+    """A request in flight.
+
+    ``sources``: of each store asked, number of its slot, store and the request's document in it. ``region`` int64 [2]:
+    see ``regions``; ``fared``: how its last candidates did.
+    """
 
     session: Session
     role: str
     prompt: Tokens
     document: Any
+    sources: list[tuple[int, Store, Any]]
     aligner: Aligner | None
     output: list[int] = field(default_factory=list)
     pending: Draft | None = None

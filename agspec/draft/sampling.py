@@ -61,11 +61,11 @@ def gather(tokens, order, heads, context, places, levels, weights, lengths):
 
 
 @jit
-def draft(tokens, order, heads, context, floor, out, probs, counts):
+def draft(tokens, order, heads, context, floor, limit, out, probs, counts, hits):
     """Greedy continuation of ``context`` (newest last, at most MAX_CONTEXT tokens); (tokens, length of the match).
 
-    Fills ``out``, ``probs`` and ``counts`` (occurrences of the longest ending that is left), all [limit], while the
-    product of chances stays >= ``floor``.
+    Fills ``out``, ``probs``, ``counts`` (occurrences of the longest ending that is left) and ``hits`` (of these, as
+    many as the chance says), all [``limit`` or more], while the product of chances stays >= ``floor``.
     """
     places = np.empty(SAMPLES, np.int64)
     levels = np.empty(SAMPLES, np.int64)
@@ -79,7 +79,7 @@ def draft(tokens, order, heads, context, floor, out, probs, counts):
     total = np.empty(LEVELS, np.float64)
     survival = 1.0
     made = 0
-    while made < out.size and alive > 0:
+    while made < limit and alive > 0:
         num_choices = 0
         total[:] = 0.0
         kept = 0
@@ -122,6 +122,7 @@ def draft(tokens, order, heads, context, floor, out, probs, counts):
         out[made] = choices[chosen]
         probs[made] = best
         counts[made] = int(total[levels[0]] + 0.5)
+        hits[made] = int(np.rint(best * counts[made]))
         made += 1
         kept = 0
         for i in range(alive):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agspec.draft.controller import Controller
-from agspec.draft.lookup import Candidate, Lookup, LookupFactory
+from agspec.draft.lookup import Lookup, LookupFactory
 from agspec.draft.names import StoreName
 from agspec.draft.novel import Novelty
 from agspec.draft.odds import Odds
@@ -47,12 +47,6 @@ class Store:
         if self.lookup is not None:
             self.lookup.extend(document, tokens)
 
-    def draft(self, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None:
-        """See ``Lookup.draft``."""
-        if self.lookup is None:
-            return None
-        return self.lookup.draft(context, limit=limit, floor=floor, document=document)
-
 
 @dataclass(eq=False)
 class Tenant:
@@ -86,7 +80,10 @@ class Session:
 
     def controller(self, role: str) -> Controller:
         """The controller of ``role`` in this session."""
-        return self.controllers.setdefault(role, Controller())
+        found = self.controllers.get(role)
+        if found is None:
+            found = self.controllers[role] = Controller()
+        return found
 
 
 @dataclass

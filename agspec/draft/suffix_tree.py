@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from agspec.draft.lookup import Candidate
+from agspec.draft.lookup import Drafting, Found, Slot
 from agspec.errors import MissingExtraError
 from agspec.tokens import EMPTY, Tokens
 
@@ -23,7 +23,7 @@ MEASURE_EVERY = 1 << 16
 """Tokens between two looks at the tree's memory, which walks it whole."""
 
 
-class SuffixTreeLookup:
+class SuffixTreeLookup(Drafting):
     """One suffix tree; documents are its sequences, and at the budget the oldest are removed."""
 
     def __init__(self, budget_bytes: int) -> None:
@@ -63,18 +63,19 @@ class SuffixTreeLookup:
     def close(self, document: int) -> None:
         """Nothing to do: a document stays until it is evicted."""
 
-    def draft(self, context: Tokens, *, limit: int, floor: float, document: int | None = None) -> Candidate | None:
-        """See ``Lookup``."""
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: int | None = None) -> Found:
+        """See ``Lookup``; the tree does not say how often it has seen a token: once."""
         found = self._tree.speculate_ndarray(
             np.ascontiguousarray(context[-DEPTH:]), min(limit, DEPTH), FACTOR, 0.0, max(floor, 0.01), False
         )
-        if not found.token_ids:
-            return None
-        survival = np.asarray(found.probs, np.float64)
-        probs = survival / np.concatenate(([1.0], survival[:-1]))
-        tokens = np.asarray(found.token_ids, np.int32)
-        once = np.ones_like(tokens)
-        return Candidate(tokens, probs, int(found.match_len), once, once)
+        n = len(found.token_ids)
+        if n:
+            survival = np.asarray(found.probs, np.float64)
+            slot.tokens[:n] = found.token_ids
+            slot.probs[0] = survival[0]
+            slot.probs[1:n] = survival[1:] / survival[:-1]
+            slot.counts[:n] = slot.hits[:n] = 1
+        return n, int(found.match_len)
 
     def _evict(self, newest: int) -> None:
         self.memory_bytes = int(self._tree.estimate_memory())
