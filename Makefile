@@ -29,7 +29,8 @@ demo: setup
 
 test: setup
 	$(BIN)/agspec model prepare
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 -m "not engine"
+	$(BIN)/python -m pytest -m engine --durations 12
 
 lint: setup
 	$(BIN)/ruff check .

@@ -25,38 +25,38 @@ from agspec.settings import Settings
 from agspec.tokens import Tokens, as_tokens, load_tokenizer
 from benchmarks.corpus import write_result
 
-PROMPT = 600
 KINDS = ("random", "unrepeated", "misleading")
 LEAST = 0.98
 
 
-def session(kind: str, name: str, words: Tokens, length: int, end: int, seed: int) -> PlannedCall:
+def session(kind: str, name: str, words: Tokens, length: int, prompt_length: int, end: int, seed: int) -> PlannedCall:
     """One call of ``length`` tokens out of ``words`` (token ids to choose from, int32 [n])."""
     rng = np.random.default_rng(seed)
     output = rng.choice(words, length - 1, replace=kind == "random")
-    prompt = rng.choice(words, PROMPT)
+    prompt = rng.choice(words, prompt_length)
     if kind == "misleading":
-        for _ in range(PROMPT // 12):
-            at, place = int(rng.integers(0, PROMPT - 8)), int(rng.integers(0, length - 4))
+        for _ in range(prompt_length // 12):
+            at, place = int(rng.integers(0, prompt_length - 8)), int(rng.integers(0, length - 4))
             prompt[at : at + 3] = output[place : place + 3]
     if kind == "unrepeated":
-        prompt = np.setdiff1d(words, output)[:PROMPT]
+        prompt = np.setdiff1d(words, output)[:prompt_length]
     return PlannedCall(name, "coder", "generic", as_tokens(prompt), as_tokens([*output, end]), ())
 
 
-def run(batch: int, pairs: int, length: int, methods: tuple[str, ...], cost: str) -> dict[str, Any]:
+def run(batch: int, asked: argparse.Namespace) -> dict[str, Any]:
     """The row of one batch size: every kind in every run."""
     tokenizer = load_tokenizer("embedded")
     ids = ordinary_ids(tokenizer)
     words = as_tokens(ids[(ids >= 1000) & (ids < 9000)])
     sessions = [
-        [session(kind, f"{kind}-{i}", words, length, tokenizer.end_id, seed=100 * k + i)]
+        [session(kind, f"{kind}-{i}", words, asked.tokens, asked.prompt, tokenizer.end_id, seed=100 * k + i)]
         for k, kind in enumerate(KINDS)
         for i in range(batch)
     ]
     job = Job(
-        model="embedded", methods=methods, batches=(batch,), repeats=pairs, dtype="bfloat16", max_model_len=2048,
-        settings=Settings(cost=Path(cost), max_draft=24),
+        model="embedded", methods=tuple(asked.methods.split(",")), batches=(batch,), repeats=asked.pairs,
+        dtype="bfloat16", max_model_len=2048,
+        settings=Settings(cost=Path(asked.cost), max_draft=24),
     )  # fmt: skip
     rows = bench(job, [("adversarial", sessions)])["rows"]
     row = next(row for row in rows if row["method"] == "agspec")
@@ -73,14 +73,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--batch", default="1,4,16")
     parser.add_argument("--tokens", type=int, default=30, help="of each output")
+    parser.add_argument("--prompt", type=int, default=600, help="tokens of each prompt")
     parser.add_argument("--methods", default="async,none,agspec")
     parser.add_argument("--cost", default="cpu-smollm2-135m", help="cost profile: file or shipped name")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    rows = [
-        run(int(batch), asked.pairs, asked.tokens, tuple(asked.methods.split(",")), asked.cost)
-        for batch in asked.batch.split(",")
-    ]
+    rows = [run(int(batch), asked) for batch in asked.batch.split(",")]
     result = {"kind": "adversarial", "environment": environment(), "rows": rows}
     print(f"kept in {write_result('adversarial', result)}", file=sys.stderr)
     if asked.json:

@@ -26,11 +26,10 @@ from agspec.settings import Settings
 from agspec.tokens import load_tokenizer
 from benchmarks.corpus import write_result
 
-MODEL_LEN = 4096
 COMPARED = ("none", "suffix", "agspec")
 
 
-def foretold(tenants: Tenants, settings: Settings, batch: int) -> dict[str, float]:
+def foretold(tenants: Tenants, settings: Settings, batch: int, context: int) -> dict[str, float]:
     """Modelled time of each method, ms."""
     cost = NamedCost.of_profile(str(settings.cost))
     calls = [call for _, sessions in tenants for session in sessions for call in session]
@@ -38,7 +37,7 @@ def foretold(tenants: Tenants, settings: Settings, batch: int) -> dict[str, floa
     return {
         name: replay(
             METHODS[name](settings, tokenizer), calls, max_draft=settings.max_draft, batch=batch,
-            context_limit=MODEL_LEN,
+            context_limit=context,
         ).time(cost.steps)
         for name in COMPARED
     }  # fmt: skip
@@ -50,7 +49,7 @@ def family(name: str, tenants: Tenants, asked: argparse.Namespace) -> list[dict[
     batches = tuple(int(batch) for batch in asked.batch.split(","))
     job = Job(
         model="embedded", methods=tuple(asked.methods.split(",")), batches=batches, repeats=asked.repeats,
-        dtype="bfloat16", max_model_len=MODEL_LEN, settings=settings,
+        dtype="bfloat16", max_model_len=asked.context, settings=settings,
     )  # fmt: skip
     rows = []
     for row in bench(job, tenants)["rows"]:
@@ -58,7 +57,7 @@ def family(name: str, tenants: Tenants, asked: argparse.Namespace) -> list[dict[
             continue
         if not row["tape_followed"]:
             raise SystemExit(f"{name}, batch {row['batch']}: the engine left the recording")
-        times = foretold(tenants, settings, row["batch"])
+        times = foretold(tenants, settings, row["batch"], asked.context)
         rows.append(
             {
                 "family": name, "batch": row["batch"], "repeats": row["repeats"],
@@ -81,11 +80,12 @@ def main() -> None:
     parser.add_argument("--max-calls", type=int, default=2)
     parser.add_argument("--max-tokens", type=int, default=100)
     parser.add_argument("--sessions", type=int, default=16)
+    parser.add_argument("--context", type=int, default=4096, help="tokens that prompt and output may have together")
     parser.add_argument("--cost", default="cpu-smollm2-135m", help="cost profile: file or shipped name")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     planner = Planner(
-        load_tokenizer("embedded"), "json", max_tokens=asked.max_tokens, context_limit=MODEL_LEN - 1
+        load_tokenizer("embedded"), "json", max_tokens=asked.max_tokens, context_limit=asked.context - 1
     )  # fmt: skip
     rows = []
     for trace in read_traces(asked.traces):
