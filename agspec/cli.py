@@ -18,6 +18,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "simulate": ("agspec.commands.simulate:simulate_command", "Replay traces against drafting methods, no engine."),
     },
     "Engine": {
+        "serve": ("agspec.commands.serve:serve_command", "Serve a model with vLLM and agspec in it."),
         "bench": ("agspec.commands.bench:bench_command", "Replay traces on a real vLLM engine and time them."),
         "verify": ("agspec.commands.verify:verify_command", "Show that output is the same with and without agspec."),
         "profile": ("agspec.commands.profile:profile_command", "Measure what a step costs on this machine."),

@@ -19,7 +19,7 @@ from agspec.draft.odds import ROLES, OddsState
 from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.draft.regions import Regions
 from agspec.draft.registry import Registry
-from agspec.draft.request import Offer, Request, Row
+from agspec.draft.request import Ended, Offer, Request, Row
 from agspec.draft.store import Budgets, Intake, Session, Store
 from agspec.messages import Role
 from agspec.tokens import Tokens
@@ -118,17 +118,25 @@ class Drafter:
         for tokens in forms:
             self.intake.add(home.workspace, tokens)
 
-    def finish(self, request: str) -> None:
-        """A request has ended: its output goes to the tenant's other sessions."""
+    def finish(self, request: str, *, share: bool = True) -> Ended | None:
+        """A request has ended: its output goes to the tenant's other sessions, now or when ``share`` is called."""
         self.intake.wait()
         state = self._requests.pop(request, None)
         if state is None:
-            return
+            return None
         output = np.asarray(state.output, np.int32)
         state.session.novelty.remember(state.prompt, output)
-        self.intake.add(state.session.tenant.shared, output, tail=state.prompt[-HEADER:].copy())
+        ended = Ended(state.session.tenant, output, state.prompt[-HEADER:].copy())
+        if share:
+            self.share(ended)
         for key in [k for k, s in self.homes.sessions.items() if s is state.session and k[1] == f"\0{request}"]:
             self.homes.drop(key)
+        return ended
+
+    def share(self, ended: Ended) -> None:
+        """An output goes to the tenant's other sessions."""
+        self.intake.wait()
+        self.intake.add(ended.tenant.shared, ended.output, tail=ended.tail)
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""

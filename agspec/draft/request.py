@@ -13,7 +13,7 @@ from agspec.draft.budget import Floats
 from agspec.draft.counts import Draft
 from agspec.draft.names import SourceName
 from agspec.draft.panel import Panel
-from agspec.draft.store import Session, Store
+from agspec.draft.store import Session, Store, Tenant
 from agspec.tokens import Tokens
 
 
@@ -50,6 +50,15 @@ class Request:
     panel: Panel = field(default_factory=Panel)
     region: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     fared: int = 0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a request leaves: its ``output`` and the ``tail`` of its prompt, which the output goes on after."""
+
+    tenant: Tenant
+    output: Tokens
+    tail: Tokens
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.request import Row
 from agspec.engine import patches
-from agspec.engine.config import ROLE, SESSION, TENANT, from_environment
+from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT, from_environment
+from agspec.engine.parked import Parked
 from agspec.tokens import as_tokens, load_tokenizer
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Proposer:
         """Forget everything: new, empty stores."""
         self.drafter: Drafter = build_drafter(self.settings, self.tokenizer)
         self.drafts = []
+        self.parked = Parked()
 
     def attach(self, runner: Any) -> None:
         """Hand over the model runner, which knows the rows' requests; may be called again."""
@@ -67,7 +69,7 @@ class Proposer:
             if removed is not None:
 
                 def on_removed(req_id: str, req_state: object) -> None:
-                    self._guard("finish", self.drafter.finish, req_id)
+                    self._guard("finish", self._finish, req_id, req_state)
                     removed(req_id, req_state)
 
                 runner._on_request_state_removed = on_removed
@@ -99,6 +101,11 @@ class Proposer:
         self._guard("intake", self.drafter.intake.begin)
         return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
 
+    def ended(self, key: str, complete: bool) -> None:
+        """The API side's word on the request of that name: whether its output was taken to its end."""
+        for output in self.parked.told(key, complete):
+            self._guard("finish", self.drafter.share, output)
+
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""
         for request in self.drafter.requests:
@@ -125,8 +132,7 @@ class Proposer:
         return Row(request, context, min(len(sampled), int(context.size)), max(0, room))
 
     def _start(self, request: str, prompt: npt.NDArray[np.int32]) -> None:
-        state = self.runner.requests.get(request)
-        extra = getattr(getattr(state, "sampling_params", None), "extra_args", None) or {}
+        extra = _extra_args(self.runner.requests.get(request))
         session = extra.get(SESSION)
         self.drafter.start(
             request,
@@ -135,6 +141,13 @@ class Proposer:
             tenant=str(extra.get(TENANT, "")),
             role=str(extra.get(ROLE, "other")),
         )
+
+    def _finish(self, request: str, state: object) -> None:
+        key = _extra_args(state).get(REQUEST)
+        ended = self.drafter.finish(request, share=key is None)
+        if ended is not None and key is not None:
+            for output in self.parked.park(str(key), ended):
+                self.drafter.share(output)
 
     def _commit(self, offers: list[Any]) -> list[Draft | None]:
         drafts = self.drafter.commit(offers)
@@ -162,6 +175,10 @@ class Proposer:
                 log.exception("agspec: %s failed (%s); drafting goes on without it", what, error)
             self.errors[what] += 1
             return None
+
+
+def _extra_args(state: object) -> dict[str, Any]:
+    return getattr(getattr(state, "sampling_params", None), "extra_args", None) or {}
 
 
 def _warm_up(settings: Any, tokenizer: Any) -> None:

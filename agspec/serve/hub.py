@@ -1,0 +1,186 @@
+"""What an API server process knows: profiles, sessions, and the way to the engine's workers.
+
+The request path classifies and links, nothing more. Finding, tokenising and pushing opened files happens behind it, in
+order, in one task: a file reaches the stores while its request is prefilled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
+from agspec.messages import Message
+from agspec.opened import open_files
+from agspec.scaffold import Match, Profiles, ToolWire
+from agspec.serve.answers import read_answer
+from agspec.serve.bodies import Asked, read
+from agspec.serve.config import ServeConfig
+from agspec.serve.sessions import Session, Sessions
+from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.tokens import Tokenizer
+
+log = logging.getLogger("agspec")
+
+Rpc = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
+"""Method of the worker extension and its arguments -> what the workers answered."""
+OURS = "agspec_"
+"""Keys of ``vllm_xargs`` that clients may not set."""
+MESSAGES_REMEMBERED = 1 << 16
+"""Messages whose files were pushed, over all tenants."""
+WAITING = 1000
+"""Jobs that may wait for the engine; more, and opened files are left out and counted."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request on its way: ``body`` as the engine gets it."""
+
+    path: str
+    body: bytes
+    session: Session
+    key: str
+
+
+class Hub:
+    """The state of one API server process."""
+
+    def __init__(
+        self,
+        config: ServeConfig,
+        *,
+        profiles: Profiles,
+        tokenizer: Tokenizer,
+        tool_wire: ToolWire,
+        rpc: Rpc,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config = config
+        self.errors: Counter[str] = Counter()
+        self.num_dropped_jobs = 0
+        self.stats: list[dict[str, Any]] = []
+        self._profiles = profiles
+        self._fields = SessionFields(profiles)
+        self._tokenizer = tokenizer
+        self._tool_wire = tool_wire
+        self._rpc = rpc
+        self._clock = clock
+        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
+        self._pushed: OrderedDict[tuple[str, Message], None] = OrderedDict()
+        self.task: asyncio.Task[None] | None = None
+        self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
+
+    async def run(self) -> None:
+        """Do the waiting jobs, one after the other, for ever."""
+        while True:
+            job = await self._jobs.get()
+            try:
+                await job()
+            except Exception as error:
+                self._count("job", error)
+            finally:
+                self._jobs.task_done()
+
+    async def settled(self) -> None:
+        """Until no job waits."""
+        await self._jobs.join()
+
+    def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None:
+        """Read a request; None where there is nothing to read: it is left to vLLM as it came."""
+        try:
+            body = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return None
+        if not isinstance(body, dict):
+            return None
+        try:
+            asked = read(path, body)
+            tenant = tenant_of(headers, share=self.config.share_tenants)
+            match = self._match(asked, headers)
+            named = session_named(headers, body, self._fields)
+            session, _ = self.sessions.find(tenant, asked, named=named)
+            session.scaffold = match.scaffold.name
+            session.roles[match.role] += 1
+            self._push(tenant, match, asked)
+            key = uuid4().hex
+            theirs = body.get("vllm_xargs")
+            kept = {k: v for k, v in theirs.items() if not k.startswith(OURS)} if isinstance(theirs, dict) else {}
+            body["vllm_xargs"] = {
+                **kept, SESSION: session.name, TENANT: tenant, ROLE: match.role, REQUEST: key,
+            }  # fmt: skip
+            return Exchange(path, orjson.dumps(body), session, key)
+        except Exception as error:
+            self._count("request", error)
+            return None
+
+    def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
+        """The response to an exchange has ended. ``whole``: the client took all of it and all of it was kept."""
+        try:
+            complete = False
+            if status == 200 and whole:
+                answer = read_answer(exchange.path, content, streamed=streamed)
+                complete = answer.complete
+                if complete:
+                    self.sessions.answered(exchange.session, answer.messages)
+            self._add(lambda: self._call("agspec_ended", exchange.key, complete))
+        except Exception as error:
+            self._count("answer", error)
+
+    async def refresh(self) -> list[dict[str, Any]]:
+        """The workers' statistics, newly asked for."""
+        self.stats = await self._rpc("agspec_stats", ())
+        return self.stats
+
+    def _match(self, asked: Asked, headers: Mapping[str, str]) -> Match:
+        match = self._profiles.classify(asked.messages, tools=asked.tools, headers=headers)
+        if self.config.scaffold in ("auto", match.scaffold.name):
+            return match
+        scaffold = self._profiles.get(self.config.scaffold)
+        return Match(scaffold, scaffold.profile.role, scaffold.profile.emits)
+
+    def _push(self, tenant: str, match: Match, asked: Asked) -> None:
+        new = [message for message in asked.messages if message.role != "assistant" and self._is_new(tenant, message)]
+        if new:
+            self._add(lambda: self._open(tenant, match, new))
+
+    def _is_new(self, tenant: str, message: Message) -> bool:
+        key = (tenant, message)
+        if key in self._pushed:
+            self._pushed.move_to_end(key)
+            return False
+        self._pushed[key] = None
+        if len(self._pushed) > MESSAGES_REMEMBERED:
+            self._pushed.popitem(last=False)
+        return True
+
+    async def _open(self, tenant: str, match: Match, messages: list[Message]) -> None:
+        forms = match.forms(self._tool_wire)
+        for message in messages:
+            files = await asyncio.to_thread(open_files, match.scaffold, forms, message, self._tokenizer)
+            for file in files:
+                await self._call("agspec_open_file", tenant, list(file.key), [form.tobytes() for form in file.forms])
+
+    def _close(self, session: Session) -> None:
+        self._add(lambda: self._call("agspec_close_session", session.name, session.tenant))
+
+    async def _call(self, method: str, *args: Any) -> None:
+        await self._rpc(method, args)
+
+    def _add(self, job: Callable[[], Awaitable[None]]) -> None:
+        try:
+            self._jobs.put_nowait(job)
+        except asyncio.QueueFull:
+            self.num_dropped_jobs += 1
+
+    def _count(self, what: str, error: Exception) -> None:
+        if not self.errors[what]:
+            log.exception("agspec: %s failed (%s); serving goes on without it", what, error)
+        self.errors[what] += 1
