@@ -20,6 +20,9 @@ from agspec.commands import options
     "--tool-wire", type=click.Choice(["auto", "json", "raw"]), default="auto", show_default=True,
     help="how the model writes tool arguments; auto: from --tool-call-parser",
 )  # fmt: skip
+@click.option(
+    "--workspace", metavar="DIR", type=click.Path(path_type=Path), help="the agents' working copy, a git repository"
+)
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
 @click.option(
     "--session-minutes", type=float, default=240, show_default=True, help="unused that long, a session is over"
@@ -34,6 +37,7 @@ def serve_command(
     vllm_flags: tuple[str, ...],
     scaffold: str,
     tool_wire: str,
+    workspace: Path | None,
     share_tenants: bool,
     session_minutes: float,
     caps: Path | None,
@@ -49,12 +53,15 @@ def serve_command(
     from agspec.scaffold import load_profiles
     from agspec.serve.command import command
     from agspec.serve.config import ServeConfig
+    from agspec.serve.workspace import Workspace
 
     if scaffold != "auto":
         load_profiles().get(scaffold)
+    if workspace is not None:
+        workspace = Workspace(workspace).root
     settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
     config = ServeConfig.model_validate(
-        {"scaffold": scaffold, "tool_wire": tool_wire, "share_tenants": share_tenants,
+        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "share_tenants": share_tenants,
          "session_minutes": session_minutes}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)

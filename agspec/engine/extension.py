@@ -79,5 +79,6 @@ class Extension:
             "num_lookups": dict(counts.num_lookups),
             "num_hits": dict(counts.num_hits),
             "errors": dict(proposer.errors),
+            **proposer.state(),
             "drafts": proposer.drafts,
         }

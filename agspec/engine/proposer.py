@@ -7,6 +7,7 @@ the place of a list, so everything that leaves here is checked, and whatever goe
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ class Proposer:
         self.errors: Counter[str] = Counter()
         self.drafts: list[tuple[str, list[int]]] = []
         self.runner: Any = None
+        self.num_steps = 0
+        self.propose_s = 0.0
         self._warned = False
         self.reset()
         _warm_up(self.settings, self.tokenizer)
@@ -92,6 +95,7 @@ class Proposer:
         known = [row for row in rows if row is not None]
         if not known:
             return [[] for _ in rows]
+        started = time.perf_counter()
         self._guard("intake", self.drafter.intake.take_in)
         self._guard("observe", self.drafter.observe_step, known)
         for row in known:
@@ -99,12 +103,26 @@ class Proposer:
         offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
         drafts = self._guard("draft", self._commit, offers) or [None] * len(rows)
         self._guard("intake", self.drafter.intake.begin)
+        self.num_steps += 1
+        self.propose_s += time.perf_counter() - started
         return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
 
     def ended(self, key: str, complete: bool) -> None:
         """The API side's word on the request of that name: whether its output was taken to its end."""
         for output in self.parked.told(key, complete):
             self._guard("finish", self.drafter.share, output)
+
+    def state(self) -> dict[str, Any]:
+        """What is held and waits: requests, sessions, bytes of the stores; and the time drafting took."""
+        homes = self.drafter.homes
+        return {
+            "num_requests": len(self.drafter.requests),
+            "num_sessions": len(homes.sessions),
+            "num_waiting_tokens": self.drafter.intake.num_waiting_tokens,
+            "num_parked": len(self.parked),
+            "stores": homes.sizes(),
+            "propose": {"num_steps": self.num_steps, "seconds": self.propose_s},
+        }
 
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""

@@ -27,6 +27,7 @@ EMBEDDED_FLAGS = {
     "--dtype": "bfloat16",
     "--enforce-eager": None,
 }
+EMBEDDED_ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "2"}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def command(
     ]
     plugins = [name for name in environment.get(PLUGINS, "").split(",") if name]
     variables = {
+        **(EMBEDDED_ENVIRONMENT if model == "embedded" else {}),
         PLUGINS: ",".join([*plugins, *(() if "agspec" in plugins else ("agspec",))]),
         **to_environment(settings),
         **config.to_environment(),

@@ -12,30 +12,39 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 import orjson
 
+from agspec.draft.emission import Form
 from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
 from agspec.messages import Message
-from agspec.opened import open_files
-from agspec.scaffold import Match, Profiles, ToolWire
+from agspec.opened import OpenFile, open_file, open_files
+from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
 from agspec.serve.bodies import Asked, read
 from agspec.serve.config import ServeConfig
 from agspec.serve.sessions import Session, Sessions
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.workspace import Workspace
 from agspec.tokens import Tokenizer
 
 log = logging.getLogger("agspec")
 
 Rpc = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 """Method of the worker extension and its arguments -> what the workers answered."""
+FILES_A_MESSAGE = 16
+"""Of the working copy, named by one message, that are read."""
 OURS = "agspec_"
 """Keys of ``vllm_xargs`` that clients may not set."""
 MESSAGES_REMEMBERED = 1 << 16
 """Messages whose files were pushed, over all tenants."""
+LOOK_S = 10.0
+"""Seconds between two looks at the workers' statistics."""
+STRAYED = (0.6, 1.3)
+"""Accepted tokens over foretold ones beyond which the odds no longer hold."""
 WAITING = 1000
 """Jobs that may wait for the engine; more, and opened files are left out and counted."""
 
@@ -61,10 +70,12 @@ class Hub:
         tokenizer: Tokenizer,
         tool_wire: ToolWire,
         rpc: Rpc,
+        workspace: Workspace | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
         self.errors: Counter[str] = Counter()
+        self.links: Counter[str] = Counter()
         self.num_dropped_jobs = 0
         self.stats: list[dict[str, Any]] = []
         self._profiles = profiles
@@ -72,10 +83,11 @@ class Hub:
         self._tokenizer = tokenizer
         self._tool_wire = tool_wire
         self._rpc = rpc
+        self._workspace = workspace
         self._clock = clock
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
         self._pushed: OrderedDict[tuple[str, Message], None] = OrderedDict()
-        self.task: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []
         self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
 
     async def run(self) -> None:
@@ -88,6 +100,21 @@ class Hub:
                 self._count("job", error)
             finally:
                 self._jobs.task_done()
+
+    async def watch(self, every_s: float = LOOK_S) -> None:
+        """Keep the statistics fresh, for ever, and say once when the odds no longer hold."""
+        told = False
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                (stats, *_) = await self.refresh()
+            except Exception as error:
+                self._count("statistics", error)
+                continue
+            drift = stats.get("drift")
+            if drift is not None and not told and not STRAYED[0] <= drift <= STRAYED[1]:
+                told = True
+                log.warning("agspec: %.0f%% of the foretold tokens are accepted: calibrate again", 100 * drift)
 
     async def settled(self) -> None:
         """Until no job waits."""
@@ -106,7 +133,8 @@ class Hub:
             tenant = tenant_of(headers, share=self.config.share_tenants)
             match = self._match(asked, headers)
             named = session_named(headers, body, self._fields)
-            session, _ = self.sessions.find(tenant, asked, named=named)
+            session, how = self.sessions.find(tenant, asked, named=named)
+            self.links[how] += 1
             session.scaffold = match.scaffold.name
             session.roles[match.role] += 1
             self._push(tenant, match, asked)
@@ -164,9 +192,19 @@ class Hub:
     async def _open(self, tenant: str, match: Match, messages: list[Message]) -> None:
         forms = match.forms(self._tool_wire)
         for message in messages:
-            files = await asyncio.to_thread(open_files, match.scaffold, forms, message, self._tokenizer)
-            for file in files:
+            for file in await asyncio.to_thread(self._files, match.scaffold, forms, message):
                 await self._call("agspec_open_file", tenant, list(file.key), [form.tobytes() for form in file.forms])
+
+    def _files(self, scaffold: Scaffold, forms: tuple[Form, ...], message: Message) -> list[OpenFile]:
+        """The files a message shows, and those of the working copy it names, as they are now."""
+        shown = open_files(scaffold, forms, message, self._tokenizer)
+        if self._workspace is None:
+            return list(shown)
+        named = list(islice(self._workspace.named(message.content), FILES_A_MESSAGE))
+        read = [(path, self._workspace.read(path)) for path in named]
+        real = [open_file(path, text, forms, self._tokenizer) for path, text in read if text is not None]
+        instead = {file.key[0] for file in real}
+        return [*real, *(file for file in shown if not any(file.key[0].endswith(path) for path in instead))]
 
     def _close(self, session: Session) -> None:
         self._add(lambda: self._call("agspec_close_session", session.name, session.tenant))

@@ -12,14 +12,17 @@ from argparse import Namespace
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
+from prometheus_client import REGISTRY
 
 from agspec.errors import AgspecError
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig, tool_wire_of
 from agspec.serve.hub import Hub
+from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
 from agspec.serve.sessions import Session
 from agspec.serve.speaker import tenant_of
+from agspec.serve.workspace import Workspace
 from agspec.tokens import load_tokenizer
 
 log = logging.getLogger("agspec")
@@ -70,8 +73,11 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
         tokenizer=load_tokenizer(args.tokenizer or args.model),
         tool_wire=wire,
         rpc=rpc,
+        workspace=None if config.workspace is None else Workspace(config.workspace),
     )
-    hub.task = asyncio.get_running_loop().create_task(hub.run())
+    loop = asyncio.get_running_loop()
+    hub.tasks += [loop.create_task(hub.run()), loop.create_task(hub.watch())]
+    REGISTRY.register(HubMetrics(hub))
     log.warning("agspec is on: tool wire %s, %s", wire, "tenants share" if config.share_tenants else "a tenant a key")
     return hub
 
@@ -92,8 +98,8 @@ async def stats(request: Request) -> dict[str, Any]:
     """What the workers count, one entry a rank, and this process's own errors."""
     hub = _hub(request)
     return {
-        "workers": await hub.refresh(), "errors": dict(hub.errors), "num_dropped_jobs": hub.num_dropped_jobs,
-        "num_sessions": sum(1 for _ in hub.sessions),
+        "workers": await hub.refresh(), "errors": dict(hub.errors), "links": dict(hub.links),
+        "num_dropped_jobs": hub.num_dropped_jobs, "num_sessions": sum(1 for _ in hub.sessions),
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,12 +13,16 @@ import numpy as np
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, StreamingResponse
+from git import Repo
+from prometheus_client import CollectorRegistry
 
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig
 from agspec.serve.hub import Hub
+from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
 from agspec.serve.plugin import router
+from agspec.serve.workspace import Workspace
 from tests.replaying import make_tokenizer
 
 FILE = "".join(f"{i} {i + 1} {i + 2}\n" for i in range(40))
@@ -26,14 +31,26 @@ CAT = "Here's the result of running `cat -n` on /p/a.py:\n" + "".join(
 )
 
 
+STATS = {
+    "by_source": {"session": {"num_drafts": 3, "num_draft_tokens": 30, "num_accepted_tokens": 20}},
+    "by_role": {"coder": {"num_drafts": 3, "num_draft_tokens": 30, "num_accepted_tokens": 20}},
+    "drift": 0.4, "num_requests": 1, "num_sessions": 2, "num_waiting_tokens": 0, "errors": {"draft": 1},
+    "stores": {"session": {"memory_bytes": 1000, "num_evicted_tokens": 5}},
+    "propose": {"num_steps": 7, "seconds": 0.5},
+}  # fmt: skip
+
+
 class Engine:
     """The server behind: it keeps what it was asked and answers what it is told to."""
 
-    def __init__(self, config: ServeConfig = ServeConfig()) -> None:  # noqa: B008
+    def __init__(self, config: ServeConfig = ServeConfig(), workspace: Workspace | None = None) -> None:  # noqa: B008
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.bodies: list[dict[str, Any]] = []
         self.says = "an answer of many words"
-        self.hub = Hub(config, profiles=load_profiles(), tokenizer=make_tokenizer(), tool_wire="json", rpc=self._rpc)
+        self.hub = Hub(
+            config, profiles=load_profiles(), tokenizer=make_tokenizer(), tool_wire="json", rpc=self._rpc,
+            workspace=workspace,
+        )  # fmt: skip
         self.app = FastAPI()
         self.app.include_router(router)
         self.app.state.agspec = self.hub
@@ -42,7 +59,7 @@ class Engine:
 
     async def _rpc(self, method: str, args: tuple[Any, ...]) -> Any:
         self.calls.append((method, args))
-        return [{"num_drafts": 3}] if method == "agspec_stats" else [None]
+        return [STATS] if method == "agspec_stats" else [None]
 
     async def _chat(self, request: Request) -> Any:
         try:
@@ -178,7 +195,9 @@ def test_routes_show_a_tenant_its_own() -> None:
         assert (await client.delete("/v1/agspec/sessions/b/c", headers=you)).status_code == 404
         assert (await client.delete("/v1/agspec/sessions/b/c", headers=me)).status_code == 200
         stats = (await client.get("/v1/agspec/stats", headers=you)).json()
-        assert stats == {"workers": [{"num_drafts": 3}], "errors": {}, "num_dropped_jobs": 0, "num_sessions": 2}
+        assert stats == {
+            "workers": [STATS], "errors": {}, "links": {"named": 3}, "num_dropped_jobs": 0, "num_sessions": 2,
+        }  # fmt: skip
         assert "secret" not in json.dumps([shown, stats])
 
     served(engine, test)
@@ -196,6 +215,21 @@ def test_shared_tenants_and_a_given_scaffold() -> None:
     assert (told["agspec_tenant"], told["agspec_role"]) == ("", "coder")
 
 
+def test_the_real_file_goes_before_what_was_shown(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a.py").write_text("1 2 3\n")
+    Repo.init(tmp_path).git.add("p/a.py")
+    engine = Engine(workspace=Workspace(tmp_path))
+
+    async def test(client: httpx.AsyncClient) -> None:
+        await client.post("/v1/chat/completions", json=chat(("system", "You are OpenHands agent"), ("tool", CAT)))
+
+    served(engine, test)
+    ((_, (path, _), forms),) = engine.named("agspec_open_file")
+    assert path == "p/a.py"
+    assert np.frombuffer(forms[0], np.int32).tolist() == make_tokenizer().encode("1 2 3\\n").tolist()
+
+
 def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agspec.serve.hub.WAITING", 1)
     engine = Engine()
@@ -203,3 +237,31 @@ def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.Monke
         exchange = engine.hub.receive("/v1/chat/completions", {}, json.dumps(chat(("user", f"task {number}"))).encode())
         assert exchange is not None
     assert engine.hub.num_dropped_jobs == 2
+
+
+def test_metrics_and_the_time_to_calibrate_again(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine()
+    registry = CollectorRegistry()
+    registry.register(HubMetrics(engine.hub))
+    assert registry.get_sample_value("agspec_propose_seconds_total") == 0
+
+    async def run() -> None:
+        task = asyncio.get_running_loop().create_task(engine.hub.watch(every_s=0.01))
+        engine.hub.receive("/v1/chat/completions", {}, json.dumps(chat(("user", "a task"))).encode())
+        await asyncio.sleep(0.1)
+        task.cancel()
+
+    asyncio.run(run())
+    for name, labels, value in (
+        ("agspec_drafts_by_source_total", {"source": "session"}, 3),
+        ("agspec_accepted_tokens_by_role_total", {"role": "coder"}, 20),
+        ("agspec_store_bytes", {"store": "session"}, 1000),
+        ("agspec_evicted_tokens_total", {"store": "session"}, 5),
+        ("agspec_links_total", {"how": "new"}, 1),
+        ("agspec_errors_total", {"where": "draft"}, 1),
+        ("agspec_drift", {}, 0.4),
+        ("agspec_propose_seconds_total", {}, 0.5),
+    ):
+        assert registry.get_sample_value(name, labels) == value, name
+    told = [record.message for record in caplog.records if "calibrate again" in record.message]
+    assert told == ["agspec: 40% of the foretold tokens are accepted: calibrate again"]
