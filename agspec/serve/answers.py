@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from agspec.messages import Message, ToolCall
-from agspec.serve.bodies import anthropic_message, text_of
+from agspec.messages import Message, ToolCall, anthropic_messages, text_of
 
 
 @dataclass
@@ -117,7 +116,7 @@ def _responses_stream(stream: Iterable[dict[str, Any]]) -> Answer:
 
 
 def _anthropic(body: dict[str, Any]) -> Iterator[Message]:
-    yield from anthropic_message("assistant", body["content"])
+    yield from anthropic_messages("assistant", body["content"])
 
 
 def _anthropic_stream(stream: Iterable[dict[str, Any]]) -> Answer:
