@@ -55,7 +55,8 @@ def test_claude_code_blocks_of_one_reply_are_one_answer(tmp_path: Path) -> None:
         output=Output(content="So:", reasoning="I look.", tool_calls=(LS,)),
     )  # fmt: skip
     assert second.messages == (
-        *first.messages, Message(role="assistant", content="So:", tool_calls=(LS,)), Message(role="tool", content="a.py"),
+        *first.messages, Message(role="assistant", content="So:", tool_calls=(LS,)),
+        Message(role="tool", content="a.py"),
     )  # fmt: skip
     assert second.output == Output(content="One file.")
 
@@ -67,7 +68,8 @@ def test_claude_code_sub_agents_and_compaction(tmp_path: Path) -> None:
         user("a big task"), user("look into x", **side), said(1, text("I ask another."), USE),
         said(2, text("x is fine"), **side), user(RESULT),
         said(3, text("API Error"), **{"message": {"id": "e", "model": "<synthetic>", "content": [text("API Error")]}}),
-        {"type": "system", "subtype": "compact_boundary"}, user("the summary", isCompactSummary=True), said(4, text("Done.")),
+        {"type": "system", "subtype": "compact_boundary"}, user("the summary", isCompactSummary=True),
+        said(4, text("Done.")),
     )  # fmt: skip
     found = calls("claude-code", path)
     assert [(call.session, call.output.content) for call in found] == [

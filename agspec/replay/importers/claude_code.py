@@ -1,7 +1,7 @@
 """Claude Code transcripts (``~/.claude/projects/<folder>/*.jsonl``): one content block a line.
 
-Lines with one ``message.id`` are one reply. Sub-agents (``isSidechain``, ``agentId``) are sessions of their own. After a
-compaction the history begins anew. The system prompt is not recorded, so requests lack it.
+Lines with one ``message.id`` are one reply. Sub-agents (``isSidechain``, ``agentId``) are sessions of their own. After
+a compaction the history begins anew. The system prompt is not recorded, so requests lack it.
 """
 
 from __future__ import annotations
@@ -77,9 +77,7 @@ def _flush(stream: _Stream, path: Path) -> Iterator[Call]:
     """The reply under way has ended."""
     blocks, stream.blocks, stream.reply = stream.blocks, [], None
     said = list(anthropic_messages("assistant", blocks))
-    thoughts = [
-        block.get("thinking") for block in blocks if isinstance(block, dict) and block.get("type") == "thinking"
-    ]
+    thoughts = [block.get("thinking") for block in blocks if isinstance(block, dict)]
     thinking = "".join(thought for thought in thoughts if isinstance(thought, str)) or None
     if stream.model == SYNTHETIC or not (said or thinking):
         return

@@ -76,11 +76,10 @@ def _line(record: dict[str, Any], path: Path, number: int, log: _Log, importing:
 
 def _instructions(meta: dict[str, Any]) -> Iterator[Message]:
     base = meta.get("base_instructions")
-    text = optional_text(base.get("text") if isinstance(base, dict) else base) or optional_text(
-        meta.get("instructions")
-    )
-    if text:
-        yield Message(role="system", content=text)
+    for told in (base.get("text") if isinstance(base, dict) else base, meta.get("instructions")):
+        if text := optional_text(told):
+            yield Message(role="system", content=text)
+            return
 
 
 def _flush(log: _Log, path: Path) -> Iterator[Call]:
