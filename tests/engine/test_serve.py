@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from agspec.serve.command import SHUTDOWN_S
+from tests.test_readme import ON_SERVER
 
 pytestmark = pytest.mark.engine
 LINES = "\n".join(f"value_{i} = compute(value_{i}, {i})" for i in range(8))
@@ -145,8 +146,13 @@ def test_doctor(server: Server) -> None:
     assert "want a server that answers" in agspec("doctor", "http://127.0.0.1:9/v1").stderr
 
 
-def test_top(server: Server) -> None:
-    done = agspec("top", server.client.base_url, "--api-key", "mine", "--once")
+@pytest.mark.parametrize("line", ON_SERVER)
+def test_commands_of_the_readme(line: str, server: Server) -> None:
+    words = line.replace("http://localhost:8000", str(server.client.base_url).rstrip("/")).split()
+    done = agspec(*words[1:], "--api-key", "mine")
+    if words[1] == "doctor":
+        assert "drafted tokens accepted" in done.stdout
+        return
     assert done.returncode == 0, done.stderr
     for word in ("session", "coder", "by role", "your sessions", "errors none"):
         assert word in done.stdout
