@@ -26,7 +26,7 @@ from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
 from agspec.serve.bodies import Asked, read
 from agspec.serve.config import ServeConfig
-from agspec.serve.sessions import Session, Sessions
+from agspec.serve.sessions import Session, Sessions, digest
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
 from agspec.serve.workspace import Workspace
 from agspec.tokens import Tokenizer
@@ -86,7 +86,7 @@ class Hub:
         self._workspace = workspace
         self._clock = clock
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
-        self._pushed: OrderedDict[tuple[str, Message], None] = OrderedDict()
+        self._pushed: OrderedDict[bytes, None] = OrderedDict()
         self.tasks: list[asyncio.Task[None]] = []
         self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
 
@@ -180,7 +180,7 @@ class Hub:
             self._add(lambda: self._open(tenant, match, new))
 
     def _is_new(self, tenant: str, message: Message) -> bool:
-        key = (tenant, message)
+        key = digest(tenant, message.role, message.content)
         if key in self._pushed:
             self._pushed.move_to_end(key)
             return False

@@ -32,8 +32,8 @@ LATE_ANSWERS = 64
 SHORTEST_LINE = 24
 ENOUGH_LINES = 2
 """Lines of one session's answers that a request must hold to be linked by them."""
-LINES_KEPT = 20_000
-"""Of one session's answers, the latest."""
+MOST_HASHES = {"requests": 1 << 16, "answers": 1 << 16, "lines": 1 << 18}
+"""Of one tenant, the latest."""
 TEXT_SEEN = 1 << 20
 """Characters of a request, its latest, that are searched for lines."""
 
@@ -50,19 +50,46 @@ class Session:
     scaffold: str = ""
     roles: Counter[str] = field(default_factory=Counter)
     links: Counter[str] = field(default_factory=Counter)
-    _requests: list[bytes] = field(default_factory=list)
-    _answers: list[bytes] = field(default_factory=list)
-    _lines: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    over: bool = False
+
+
+class _Owners:
+    """Hashes and the live session each belongs to, the latest ``most`` of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._owners: OrderedDict[bytes, Session | None] = OrderedDict()
+
+    def get(self, key: bytes) -> Session | None:
+        """The owner, if it has one and is not over."""
+        owner = self._owners.get(key)
+        return None if owner is None or owner.over else owner
+
+    def give(self, key: bytes, session: Session) -> None:
+        """``session`` is the owner."""
+        self._owners[key] = session
+        self._owners.move_to_end(key)
+        if len(self._owners) > self._most:
+            self._owners.popitem(last=False)
+
+    def claim(self, key: bytes, session: Session) -> None:
+        """``session`` is the owner, unless another one is: then nobody is."""
+        if key in self._owners:
+            owner = self._owners[key]
+            if owner is None or not (owner.over or owner is session):
+                self._owners[key] = None
+                return
+        self.give(key, session)
 
 
 @dataclass
 class _Index:
-    """Of one tenant: hashes of requests, answers and lines, and the session each belongs to."""
+    """Of one tenant: its sessions, and what tells them."""
 
     sessions: dict[str, Session] = field(default_factory=dict)
-    requests: dict[bytes, Session] = field(default_factory=dict)
-    answers: dict[bytes, Session] = field(default_factory=dict)
-    lines: dict[bytes, Session | None] = field(default_factory=dict)
+    requests: _Owners = field(default_factory=lambda: _Owners(MOST_HASHES["requests"]))
+    answers: _Owners = field(default_factory=lambda: _Owners(MOST_HASHES["answers"]))
+    lines: _Owners = field(default_factory=lambda: _Owners(MOST_HASHES["lines"]))
     late: deque[tuple[str, Session]] = field(default_factory=lambda: deque(maxlen=LATE_ANSWERS))
 
 
@@ -103,26 +130,21 @@ class Sessions:
         session.num_requests += 1
         session.links[method] += 1
         if chain:
-            _keep(index.requests, session._requests, chain[-1], session)
+            index.requests.give(chain[-1], session)
         return session, method
 
     def answered(self, session: Session, answers: Iterable[Message]) -> None:
         """What the model said to a request of ``session``."""
         index = self._tenants.get(session.tenant)
-        if index is None or session.name not in index.sessions:
+        if index is None or session.over:
             return
         for answer in answers:
             if (key := _answer_key(answer)) is not None:
-                _keep(index.answers, session._answers, key, session)
+                index.answers.give(key, session)
             if len(said := answer.content.strip()) >= SHORTEST_ANSWER:
                 index.late.append((said, session))
             for line in _lines(answer):
-                if index.lines.setdefault(line, session) is not session:
-                    index.lines[line] = None
-                session._lines[line] = None
-        while len(session._lines) > LINES_KEPT:
-            oldest, _ = session._lines.popitem(last=False)
-            index.lines.pop(oldest, None)
+                index.lines.claim(line, session)
 
     def get(self, tenant: str, name: str) -> Session | None:
         """A session by its name."""
@@ -131,17 +153,12 @@ class Sessions:
 
     def end(self, session: Session) -> None:
         """A session is over."""
-        index = self._tenants.get(session.tenant)
-        if index is None or index.sessions.pop(session.name, None) is None:
+        if session.over:
             return
+        session.over = True
         del self._by_use[session.tenant, session.name]
-        for kept, mine in ((index.requests, session._requests), (index.answers, session._answers)):
-            for key in mine:
-                if kept.get(key) is session:
-                    del kept[key]
-        for line in session._lines:
-            if index.lines.get(line) in (session, None):
-                index.lines.pop(line, None)
+        index = self._tenants[session.tenant]
+        del index.sessions[session.name]
         if not index.sessions:
             del self._tenants[session.tenant]
         self._ended(session)
@@ -179,27 +196,22 @@ class Sessions:
             self.end(session)
 
 
-def _keep(index: dict[bytes, Session], mine: list[bytes], key: bytes, session: Session) -> None:
-    if index.get(key) is not session:
-        index[key] = session
-        mine.append(key)
-
-
-def _hash(*texts: str) -> bytes:
-    digest = blake2b(digest_size=12)
+def digest(*texts: str) -> bytes:
+    """A hash of texts that is the same in every process."""
+    found = blake2b(digest_size=12)
     for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.digest()
+        found.update(text.encode("utf-8", "surrogatepass"))
+        found.update(b"\0")
+    return found.digest()
 
 
 def _chain(messages: Iterable[Message]) -> Iterator[bytes]:
     """A hash for each beginning of the request, system messages left out."""
-    digest = blake2b(digest_size=12)
+    chain = blake2b(digest_size=12)
     for message in messages:
         if message.role not in ("system", "developer"):
-            digest.update(_hash(message.role, message.content, *_calls(message)))
-            yield digest.digest()
+            chain.update(digest(message.role, message.content, *_calls(message)))
+            yield chain.digest()
 
 
 def _calls(message: Message) -> Iterator[str]:
@@ -214,7 +226,7 @@ def _calls(message: Message) -> Iterator[str]:
 def _answer_key(message: Message) -> bytes | None:
     said = message.content.strip()
     calls = list(_calls(message))
-    return _hash(said, *calls) if calls or len(said) >= SHORTEST_ANSWER else None
+    return digest(said, *calls) if calls or len(said) >= SHORTEST_ANSWER else None
 
 
 def _lines(message: Message) -> Iterator[bytes]:
@@ -225,7 +237,7 @@ def _lines(message: Message) -> Iterator[bytes]:
 def _lines_of(text: str) -> Iterator[bytes]:
     for line in text.splitlines():
         if len(line := line.strip()) >= SHORTEST_LINE:
-            yield _hash(line)
+            yield digest(line)
 
 
 def _by_quote(index: _Index, asked: Asked) -> Session | None:
@@ -233,7 +245,7 @@ def _by_quote(index: _Index, asked: Asked) -> Session | None:
     owners = {
         session.name: session
         for said, session in index.late
-        if session.name in index.sessions and any(said in text for text in texts)
+        if not session.over and any(said in text for text in texts)
     }
     return next(iter(owners.values())) if len(owners) == 1 else None
 
