@@ -109,6 +109,14 @@ class Drafter:
         self.intake.wait()
         self._read(self._session(tenant, session), text)
 
+    def expect(self, request: str, output: Tokens) -> None:
+        """What the client expects a request's output to be, or much of it: followed through edits."""
+        self.intake.wait()
+        state = self._requests.get(request)
+        if state is not None and output.size:
+            state.expected = Aligner.expecting(output)
+            state.expected.extend(np.asarray(state.output, np.int32))
+
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
         self.intake.wait()
@@ -169,8 +177,9 @@ class Drafter:
         new = np.ascontiguousarray(row.context[-row.num_new :])
         state.output.extend(new.tolist())
         state.session.store.extend(state.document, new)
-        if state.aligner is not None:
-            state.aligner.extend(new)
+        for aligner in (state.expected, state.aligner):
+            if aligner is not None:
+                aligner.extend(new)
         if self._regions is not None:
             self._regions.advance(new, state.region)
         right = state.session.tenant.odds.learn(state.panel, new)
@@ -248,7 +257,9 @@ class Drafter:
                 found = store.lookup.fill(context, panel.slots[source], limit=limit, floor=RAW_FLOOR, document=document)
                 self._note(panel, source, found)
         if state.aligner is not None and "session" in self._enabled:
-            self._note(panel, NUM_SOURCES - 1, state.aligner.fill(panel.slots[-1], limit))
+            found = (0, 0) if state.expected is None else state.expected.fill(panel.slots[-1], limit)
+            found = found if found[0] else state.aligner.fill(panel.slots[-1], limit)
+            self._note(panel, NUM_SOURCES - 1, found)
         if self._regions is not None:
             self._regions.tell(panel, state.region)
         return limit

@@ -36,7 +36,8 @@ class Request:
     """A request in flight.
 
     ``sources``: of each store asked, number of its slot, store and the request's document in it. ``region`` int64 [2]:
-    see ``regions``; ``fared``: how its last candidates did.
+    see ``regions``; ``expected`` follows what the client expects the output to be; ``fared``: how its last candidates
+    did.
     """
 
     session: Session
@@ -45,6 +46,7 @@ class Request:
     document: Any
     sources: list[tuple[int, Store, Any]]
     aligner: Aligner | None
+    expected: Aligner | None = None
     output: list[int] = field(default_factory=list)
     pending: Draft | None = None
     panel: Panel = field(default_factory=Panel)

@@ -30,6 +30,10 @@ class Extension:
         tokens = [np.frombuffer(f, np.int32) if isinstance(f, bytes) else as_tokens(f) for f in forms]
         self.model_runner.drafter.drafter.open_file(tenant, tuple(key), tokens)
 
+    def agspec_expect(self, key: str, output: bytes) -> None:
+        """What the client expects the request of that name to put out; the bytes of an int32 array of token ids."""
+        self.model_runner.drafter.expect(key, np.frombuffer(output, np.int32))
+
     def agspec_ended(self, key: str, complete: bool) -> None:
         """The response to the request of that name has ended; ``complete``: the client took all of it."""
         self.model_runner.drafter.ended(key, complete)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 log = logging.getLogger("agspec")
+
+EXPECTED = 64
+"""Requests whose expected output is kept."""
 
 
 class Proposer:
@@ -64,6 +67,8 @@ class Proposer:
         self.drafter: Drafter = build_drafter(self.settings, self.tokenizer)
         self.drafts = []
         self.parked = Parked()
+        self.expected: OrderedDict[str, npt.NDArray[np.int32]] = OrderedDict()
+        self._named: dict[str, str] = {}
 
     def attach(self, runner: Any) -> None:
         """Hand over the model runner, which knows the rows' requests; may be called again."""
@@ -124,6 +129,15 @@ class Proposer:
             "propose": {"num_steps": self.num_steps, "seconds": self.propose_s},
         }
 
+    def expect(self, key: str, output: npt.NDArray[np.int32]) -> None:
+        """What the client expects the request of that name to put out; it may come before the request or after."""
+        self.expected[key] = output
+        while len(self.expected) > EXPECTED:
+            self.expected.popitem(last=False)
+        for request, name in self._named.items():
+            if name == key:
+                self._guard("expect", self.drafter.expect, request, output)
+
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""
         for request in self.drafter.requests:
@@ -159,8 +173,14 @@ class Proposer:
             tenant=str(extra.get(TENANT, "")),
             role=str(extra.get(ROLE, "other")),
         )
+        key = extra.get(REQUEST)
+        if key is not None:
+            self._named[request] = str(key)
+            if str(key) in self.expected:
+                self.drafter.expect(request, self.expected[str(key)])
 
     def _finish(self, request: str, state: object) -> None:
+        self._named.pop(request, None)
         key = _extra_args(state).get(REQUEST)
         ended = self.drafter.finish(request, share=key is None)
         if ended is not None and key is not None:

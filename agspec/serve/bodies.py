@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from agspec.errors import AgspecError
 from agspec.messages import Message, anthropic_messages, call_of, response_item, text_of
 
 
@@ -20,9 +21,35 @@ class Asked:
     tools: tuple[str, ...] = ()
 
 
+class BadRequest(AgspecError):
+    """A field of a request that is not what it has to be."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+
+
 def read(path: str, body: dict[str, Any]) -> Asked:
     """The request that a POST of ``body`` to ``path``, one of ROUTES, makes."""
     return Asked(tuple(ROUTES[path](body)), tuple(_tool_names(body.get("tools"))))
+
+
+def predicted(body: dict[str, Any]) -> str | None:
+    """The text of ``prediction``, OpenAI's parameter for an output known in part; None where there is none.
+
+    Raises BadRequest where it is not ``{"type": "content", "content": text or parts of text}``.
+    """
+    prediction = body.get("prediction")
+    if prediction is None:
+        return None
+    if not isinstance(prediction, dict) or prediction.get("type") != "content":
+        raise BadRequest("prediction", f'want {{"type": "content", "content": ...}}, got {str(prediction)[:80]}')
+    content = prediction.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part for part in parts]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadRequest("prediction.content", f"want text or a list of text parts, got {str(content)[:80]}")
+    return "".join(texts)
 
 
 def _chat(body: dict[str, Any]) -> Iterator[Message]:
@@ -57,8 +84,9 @@ def _anthropic(body: dict[str, Any]) -> Iterator[Message]:
         yield from anthropic_messages(_text(message.get("role")), message.get("content"))
 
 
+CHAT = "/v1/chat/completions"
 ROUTES: dict[str, Callable[[dict[str, Any]], Iterator[Message]]] = {
-    "/v1/chat/completions": _chat,
+    CHAT: _chat,
     "/v1/completions": _completions,
     "/v1/responses": _responses,
     "/v1/messages": _anthropic,

@@ -24,7 +24,7 @@ from agspec.messages import Message
 from agspec.opened import OpenFile, open_file, open_files
 from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
-from agspec.serve.bodies import Asked, read
+from agspec.serve.bodies import CHAT, Asked, predicted, read
 from agspec.serve.config import ServeConfig
 from agspec.serve.sessions import Session, Sessions, digest
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
@@ -121,13 +121,14 @@ class Hub:
         await self._jobs.join()
 
     def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None:
-        """Read a request; None where there is nothing to read: it is left to vLLM as it came."""
+        """Read a request; None where there is nothing to read: it is left to vLLM as it came. Raises BadRequest."""
         try:
             body = orjson.loads(content)
         except orjson.JSONDecodeError:
             return None
         if not isinstance(body, dict):
             return None
+        expected = predicted(body) if path == CHAT else None
         try:
             asked = read(path, body)
             tenant = tenant_of(headers, share=self.config.share_tenants)
@@ -144,6 +145,8 @@ class Hub:
             body["vllm_xargs"] = {
                 **kept, SESSION: session.name, TENANT: tenant, ROLE: match.role, REQUEST: key,
             }  # fmt: skip
+            if expected:
+                self._add(lambda: self._expect(key, expected))
             return Exchange(path, orjson.dumps(body), session, key)
         except Exception as error:
             self._count("request", error)
@@ -188,6 +191,10 @@ class Hub:
         if len(self._pushed) > MESSAGES_REMEMBERED:
             self._pushed.popitem(last=False)
         return True
+
+    async def _expect(self, key: str, output: str) -> None:
+        tokens = await asyncio.to_thread(self._tokenizer.encode, output)
+        await self._call("agspec_expect", key, tokens.tobytes())
 
     async def _open(self, tenant: str, match: Match, messages: list[Message]) -> None:
         forms = match.forms(self._tool_wire)

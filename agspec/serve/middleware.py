@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from agspec.serve.bodies import ROUTES
+import orjson
+
+from agspec.serve.bodies import ROUTES, BadRequest
 from agspec.serve.hub import Hub
 
 Scope = MutableMapping[str, Any]
@@ -40,7 +42,11 @@ class Middleware:
         if content is None:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        exchange = hub.receive(path, headers, content)
+        try:
+            exchange = hub.receive(path, headers, content)
+        except BadRequest as error:
+            await _refuse(error, send)
+            return
         if exchange is None:
             await self._app(scope, _again(content, receive), send)
             return
@@ -53,6 +59,14 @@ class Middleware:
             hub.answered(
                 exchange, b"".join(heard.pieces), status=heard.status, streamed=heard.streamed, whole=heard.whole
             )
+
+
+async def _refuse(error: BadRequest, send: Send) -> None:
+    """A 400 in the shape of OpenAI's."""
+    told = {"message": str(error), "type": "BadRequestError", "param": error.field, "code": 400}
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": orjson.dumps({"error": told})})
 
 
 class _Heard:

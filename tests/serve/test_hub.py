@@ -230,6 +230,41 @@ def test_the_real_file_goes_before_what_was_shown(tmp_path: Path) -> None:
     assert np.frombuffer(forms[0], np.int32).tolist() == make_tokenizer().encode("1 2 3\\n").tolist()
 
 
+@pytest.mark.parametrize("content", ["1 2 3", [{"type": "text", "text": "1 2"}, {"type": "text", "text": " 3"}]])
+def test_a_prediction_reaches_the_drafter(content: Any) -> None:
+    engine = Engine()
+
+    async def test(client: httpx.AsyncClient) -> None:
+        body = chat(("user", "a task"), prediction={"type": "content", "content": content})
+        assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
+
+    served(engine, test)
+    ((key, tokens),) = engine.named("agspec_expect")
+    assert key == engine.bodies[0]["vllm_xargs"]["agspec_request"]
+    assert np.frombuffer(tokens, np.int32).tolist() == make_tokenizer().encode("1 2 3").tolist()
+
+
+@pytest.mark.parametrize(
+    ("prediction", "line"),
+    [
+        ("text", 'prediction: want {"type": "content", "content": ...}, got text'),
+        ({"type": "tokens", "content": "x"}, 'prediction: want {"type": "content"'),
+        ({"type": "content"}, "prediction.content: want text or a list of text parts, got None"),
+        ({"type": "content", "content": [{"type": "image_url"}]}, "prediction.content: want text or a list"),
+    ],
+)
+def test_a_bad_prediction_is_refused(prediction: Any, line: str) -> None:
+    engine = Engine()
+
+    async def test(client: httpx.AsyncClient) -> None:
+        done = await client.post("/v1/chat/completions", json=chat(("user", "x"), prediction=prediction))
+        assert done.status_code == 400
+        assert done.json()["error"]["message"].startswith(line)
+
+    served(engine, test)
+    assert (engine.bodies, dict(engine.hub.errors)) == ([], {})
+
+
 def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agspec.serve.hub.WAITING", 1)
     engine = Engine()
