@@ -23,6 +23,8 @@ from agspec.commands import options
 @click.option(
     "--workspace", metavar="DIR", type=click.Path(path_type=Path), help="the agents' working copy, a git repository"
 )
+@click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="append what is served to this trace")
+@click.option("--redact", metavar="REGEX", multiple=True, help="further secrets that a record leaves out")
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
 @click.option(
     "--session-minutes", type=float, default=240, show_default=True, help="unused that long, a session is over"
@@ -38,6 +40,8 @@ def serve_command(
     scaffold: str,
     tool_wire: str,
     workspace: Path | None,
+    record: Path | None,
+    redact: tuple[str, ...],
     share_tenants: bool,
     session_minutes: float,
     caps: Path | None,
@@ -53,16 +57,19 @@ def serve_command(
     from agspec.scaffold import load_profiles
     from agspec.serve.command import command
     from agspec.serve.config import ServeConfig
+    from agspec.serve.recorder import Recorder
     from agspec.serve.workspace import Workspace
 
     if scaffold != "auto":
         load_profiles().get(scaffold)
     if workspace is not None:
         workspace = Workspace(workspace).root
+    if record is not None:
+        record = Recorder(record.absolute(), redact=redact).path_of("")
     settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
     config = ServeConfig.model_validate(
-        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "share_tenants": share_tenants,
-         "session_minutes": session_minutes}
+        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record,
+         "redact": redact, "share_tenants": share_tenants, "session_minutes": session_minutes}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)
     if print_command:

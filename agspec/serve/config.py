@@ -25,6 +25,8 @@ class ServeConfig(BaseModel):
     tool_wire: Literal["auto", "json", "raw"] = Field("auto", description="how the model writes tool arguments")
     share_tenants: bool = Field(False, description="one store for all API keys and tenant headers")
     workspace: Path | None = Field(None, description="the agents' working copy, a git repository this server can read")
+    record: Path | None = Field(None, description="trace file that what is served is appended to")
+    redact: tuple[str, ...] = Field((), description="regular expressions of secrets that records leave out")
     session_minutes: float = Field(240, gt=0, description="unused that long, a session is over")
 
     def to_environment(self) -> dict[str, str]:

@@ -22,10 +22,12 @@ from agspec.draft.emission import Form
 from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
 from agspec.messages import Message
 from agspec.opened import OpenFile, open_file, open_files
+from agspec.replay.trace import Call, Output
 from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
 from agspec.serve.bodies import CHAT, Asked, predicted, read
 from agspec.serve.config import ServeConfig
+from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Session, Sessions, digest
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
 from agspec.serve.workspace import Workspace
@@ -57,6 +59,22 @@ class Exchange:
     body: bytes
     session: Session
     key: str
+    asked: Asked
+    match: Match
+    model: str | None
+    tools: tuple[dict[str, Any], ...]
+
+    def call(self, answer: Message) -> Call:
+        """The exchange as a trace's call."""
+        return Call(
+            session=self.session.name,
+            messages=self.asked.messages,
+            output=Output(content=answer.content, tool_calls=answer.tool_calls),
+            role=self.match.role,
+            model=self.model,
+            scaffold=self.match.scaffold.name,
+            tools=self.tools,
+        )
 
 
 class Hub:
@@ -71,6 +89,7 @@ class Hub:
         tool_wire: ToolWire,
         rpc: Rpc,
         workspace: Workspace | None = None,
+        recorder: Recorder | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
@@ -84,6 +103,7 @@ class Hub:
         self._tool_wire = tool_wire
         self._rpc = rpc
         self._workspace = workspace
+        self._recorder = recorder
         self._clock = clock
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
         self._pushed: OrderedDict[bytes, None] = OrderedDict()
@@ -147,7 +167,11 @@ class Hub:
             }  # fmt: skip
             if expected:
                 self._add(lambda: self._expect(key, expected))
-            return Exchange(path, orjson.dumps(body), session, key)
+            model, tools = body.get("model"), body.get("tools")
+            return Exchange(
+                path, orjson.dumps(body), session, key, asked, match, model if isinstance(model, str) else None,
+                tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else (),
+            )  # fmt: skip
         except Exception as error:
             self._count("request", error)
             return None
@@ -161,6 +185,8 @@ class Hub:
                 complete = answer.complete
                 if complete:
                     self.sessions.answered(exchange.session, answer.messages)
+                    if self._recorder is not None:
+                        self._add(lambda: self._record(exchange, answer.messages))
             self._add(lambda: self._call("agspec_ended", exchange.key, complete))
         except Exception as error:
             self._count("answer", error)
@@ -191,6 +217,11 @@ class Hub:
         if len(self._pushed) > MESSAGES_REMEMBERED:
             self._pushed.popitem(last=False)
         return True
+
+    async def _record(self, exchange: Exchange, answers: list[Message]) -> None:
+        assert self._recorder is not None
+        for answer in answers:
+            await asyncio.to_thread(self._recorder.add, exchange.session.tenant, exchange.call(answer))
 
     async def _expect(self, key: str, output: str) -> None:
         tokens = await asyncio.to_thread(self._tokenizer.encode, output)

@@ -20,6 +20,7 @@ from agspec.serve.config import ServeConfig, tool_wire_of
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
+from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Session
 from agspec.serve.speaker import tenant_of
 from agspec.serve.workspace import Workspace
@@ -74,6 +75,7 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
         tool_wire=wire,
         rpc=rpc,
         workspace=None if config.workspace is None else Workspace(config.workspace),
+        recorder=None if config.record is None else Recorder(config.record, redact=config.redact),
     )
     loop = asyncio.get_running_loop()
     hub.tasks += [loop.create_task(hub.run()), loop.create_task(hub.watch())]

@@ -16,12 +16,15 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from git import Repo
 from prometheus_client import CollectorRegistry
 
+from agspec.messages import Message
+from agspec.replay.trace import read_trace
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
 from agspec.serve.plugin import router
+from agspec.serve.recorder import Recorder
 from agspec.serve.workspace import Workspace
 from tests.replaying import make_tokenizer
 
@@ -43,13 +46,13 @@ STATS = {
 class Engine:
     """The server behind: it keeps what it was asked and answers what it is told to."""
 
-    def __init__(self, config: ServeConfig = ServeConfig(), workspace: Workspace | None = None) -> None:  # noqa: B008
+    def __init__(self, config: ServeConfig | None = None, **more: Any) -> None:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.bodies: list[dict[str, Any]] = []
         self.says = "an answer of many words"
         self.hub = Hub(
-            config, profiles=load_profiles(), tokenizer=make_tokenizer(), tool_wire="json", rpc=self._rpc,
-            workspace=workspace,
+            config or ServeConfig(), profiles=load_profiles(), tokenizer=make_tokenizer(), tool_wire="json",
+            rpc=self._rpc, **more,
         )  # fmt: skip
         self.app = FastAPI()
         self.app.include_router(router)
@@ -263,6 +266,22 @@ def test_a_bad_prediction_is_refused(prediction: Any, line: str) -> None:
 
     served(engine, test)
     assert (engine.bodies, dict(engine.hub.errors)) == ([], {})
+
+
+def test_what_is_served_is_recorded(tmp_path: Path) -> None:
+    engine = Engine(recorder=Recorder(tmp_path / "t.jsonl"))
+
+    async def test(client: httpx.AsyncClient) -> None:
+        tools = [{"type": "function", "function": {"name": "bash"}}]
+        await client.post("/v1/chat/completions", json=chat(("user", "a task"), stream=True, tools=tools))
+        await client.post("/v1/chat/completions", json=chat(("user", "a task"), fail=True))
+
+    served(engine, test)
+    (call,) = read_trace(tmp_path / "t.jsonl").calls
+    assert (call.session, call.role, call.model, call.scaffold) == ("linked-1", "coder", "m", "generic")
+    assert call.messages == (Message(role="user", content="a task"),)
+    assert call.output.content == f"{engine.says} "
+    assert call.tools[0]["function"]["name"] == "bash"
 
 
 def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
