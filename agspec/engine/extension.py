@@ -27,7 +27,7 @@ class Extension:
 
         ``forms``: lists of ids, or for speed the bytes of int32 arrays.
         """
-        tokens = [np.frombuffer(f, np.int32) if isinstance(f, bytes) else as_tokens(f) for f in forms]
+        tokens = [np.frombuffer(f, np.int32).copy() if isinstance(f, bytes) else as_tokens(f) for f in forms]
         self.model_runner.drafter.drafter.open_file(tenant, tuple(key), tokens)
 
     def agspec_expect(self, key: str, output: bytes) -> None:
