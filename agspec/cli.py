@@ -17,6 +17,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "inspect": ("agspec.commands.inspect:inspect_command", "Show what was learned: caps, survival, reliability."),
         "simulate": ("agspec.commands.simulate:simulate_command", "Replay traces against drafting methods, no engine."),
     },
+    "Serving": {
+        "serve": ("agspec.commands.serve:serve_command", "Serve a model with vLLM and agspec in it."),
+        "doctor": ("agspec.commands.doctor:doctor_command", "Check a server as an agent will see it."),
+        "top": ("agspec.commands.top:top_command", "Watch a server draft."),
+        "scaffold": ("agspec.commands.scaffold:scaffold_command", "Known agents; what a request is taken for."),
+    },
     "Engine": {
         "bench": ("agspec.commands.bench:bench_command", "Replay traces on a real vLLM engine and time them."),
         "verify": ("agspec.commands.verify:verify_command", "Show that output is the same with and without agspec."),

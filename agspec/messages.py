@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
+import orjson
 from pydantic import BaseModel, ConfigDict
 
 Role = Literal[
@@ -29,3 +31,58 @@ class Message(Record):
     role: str
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+
+
+def text_of(content: Any) -> str:
+    """Content as one text: text, or a list of parts of which those with text count; anything else is none.
+
+    >>> text_of([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"])
+    'ab'
+    """
+    if isinstance(content, str):
+        return content
+    parts = (part.get("text") if isinstance(part, dict) else part for part in _list(content))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def call_of(function: Any) -> ToolCall:
+    """A tool call, by whichever of the APIs' names its arguments go (``arguments``, ``input``); odd ones are empty."""
+    function = function if isinstance(function, dict) else {}
+    arguments = next((function[key] for key in ("arguments", "input") if key in function), "")
+    if not isinstance(arguments, str):
+        arguments = orjson.dumps(arguments).decode()
+    name = function.get("name")
+    return ToolCall(name=name if isinstance(name, str) else "", arguments=arguments)
+
+
+def anthropic_messages(role: str, content: Any) -> Iterator[Message]:
+    """A message of Anthropic's blocks: each tool result is a message of its own, ahead of the text that came with it.
+
+    Thinking is left out: it is not sent again.
+    """
+    blocks = [block for block in _list(content) if isinstance(block, dict)]
+    for block in blocks:
+        if block.get("type") == "tool_result":
+            yield Message(role="tool", content=text_of(block.get("content")))
+    calls = tuple(call_of(block) for block in blocks if block.get("type") == "tool_use")
+    said = content if isinstance(content, str) else text_of([b for b in blocks if b.get("type") == "text"])
+    if said or calls:
+        yield Message(role=role, content=said, tool_calls=calls)
+
+
+def response_item(item: dict[str, Any]) -> Message | None:
+    """An item of the Responses API's input or output as a message; None for one that says nothing, as reasoning."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        role = item.get("role")
+        return Message(role=role if isinstance(role, str) else "", content=text_of(item.get("content")))
+    if kind in ("function_call", "custom_tool_call"):
+        return Message(role="assistant", tool_calls=(call_of(item),))
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        output = item.get("output")
+        return Message(role="tool", content=text_of(output.get("content") if isinstance(output, dict) else output))
+    return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import tokenizers
 
+from agspec.opened import OpenFile
 from agspec.replay.methods import METHODS
-from agspec.replay.plan import OpenFile, PlannedCall
+from agspec.replay.plan import PlannedCall
 from agspec.tokens import Tokenizer, Tokens, as_tokens
 from tests.support import needs_arctic
 

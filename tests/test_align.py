@@ -96,3 +96,20 @@ def test_a_draft_is_walked_without_moving_on() -> None:
     assert panel.regions[1, :4].tolist() == [0, 1, 1, 1]
     assert panel.regions[3, :2].tolist() == [0, 0]
     assert state[1] == 0
+
+
+def test_an_expected_output_is_followed_from_its_first_token() -> None:
+    aligner = Aligner.expecting(as_tokens(FILE))
+    slot = Slot.of(5)
+
+    def next_tokens() -> list[int]:
+        n, _ = aligner.fill(slot, 5)
+        return slot.tokens[:n].tolist()
+
+    assert next_tokens() == FILE[:5]
+    aligner.extend(as_tokens(FILE[:2]))
+    assert next_tokens() == FILE[2:7]
+    aligner.extend(as_tokens([900]))
+    assert next_tokens() == FILE[2:7], "as if inserted"
+    aligner.extend(as_tokens(FILE[3:6]))
+    assert next_tokens() == FILE[6:11]

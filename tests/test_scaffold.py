@@ -22,7 +22,10 @@ HERE = Path(__file__).parent
 ROLES = tomllib.loads((HERE / "cases" / "roles.toml").read_text(encoding="utf-8"))["case"]
 READS = tomllib.loads((HERE / "cases" / "reads.toml").read_text(encoding="utf-8"))["case"]
 TRACES = SHARED / "traces"
-PROFILES = ["aider", "generic", "mini-swe-agent", "openhands", "swe-agent"]
+PROFILES = [
+    "aider", "autocoderover", "claude-code", "cline", "codex", "generic", "metagpt", "mini-swe-agent", "openhands",
+    "roo", "swe-agent",
+]  # fmt: skip
 MINIMAL = """
 name = "mine"
 description = "my agent"
@@ -74,7 +77,7 @@ def test_profiles_at_hand() -> None:
     assert sorted(profiles.by_name) == PROFILES
     assert load_profiles() is profiles
     assert profiles.get("openhands").profile.session.headers == ("x-litellm-session-id",)
-    with pytest.raises(InputError, match=r"want a scaffold of aider, generic, .*got 'cursor'"):
+    with pytest.raises(InputError, match=r"want a scaffold of aider, autocoderover, .*got 'cursor'"):
         profiles.get("cursor")
 
 

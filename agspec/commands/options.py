@@ -44,6 +44,8 @@ settings_option: Decorator = click.option(
 cost_option: Decorator = click.option(
     "--cost", metavar="FILE|NAME", type=click.Path(path_type=Path), help="cost profile, see: agspec profile --list"
 )
+url_argument: Decorator = click.argument("url", metavar="URL")
+api_key_option: Decorator = click.option("--api-key", metavar="KEY", envvar="OPENAI_API_KEY", help="the server's key")
 max_draft_option: Decorator = click.option(
     "--max-draft", type=click.IntRange(1, 128), help="longest draft of agspec and sam  [default: 48]"
 )

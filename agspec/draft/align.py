@@ -96,6 +96,15 @@ class Aligner:
         self._places = np.zeros(1 << max(12, int(2 * prompt.size).bit_length()), np.int32)
         self._state = np.zeros(3, np.int64)
 
+    @classmethod
+    def expecting(cls, output: Tokens) -> Aligner:
+        """An aligner over what the client expects the output to be: followed from its first token on."""
+        aligner = cls(np.concatenate((np.array([-1], np.int32), output)))
+        follow(aligner._tokens, 0, aligner._size, aligner._places, aligner._state)
+        aligner._done = aligner._size
+        aligner._state[:] = (1, LONGEST, 0)
+        return aligner
+
     def extend(self, tokens: Tokens) -> None:
         """Append the output's new tokens."""
         need = self._size + int(tokens.size)

@@ -19,7 +19,7 @@ from agspec.draft.odds import ROLES, OddsState
 from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.draft.regions import Regions
 from agspec.draft.registry import Registry
-from agspec.draft.request import Offer, Request, Row
+from agspec.draft.request import Ended, Offer, Request, Row
 from agspec.draft.store import Budgets, Intake, Session, Store
 from agspec.messages import Role
 from agspec.tokens import Tokens
@@ -109,6 +109,14 @@ class Drafter:
         self.intake.wait()
         self._read(self._session(tenant, session), text)
 
+    def expect(self, request: str, output: Tokens) -> None:
+        """What the client expects a request's output to be, or much of it: followed through edits."""
+        self.intake.wait()
+        state = self._requests.get(request)
+        if state is not None and output.size:
+            state.expected = Aligner.expecting(output)
+            state.expected.extend(np.asarray(state.output, np.int32))
+
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
         self.intake.wait()
@@ -118,17 +126,25 @@ class Drafter:
         for tokens in forms:
             self.intake.add(home.workspace, tokens)
 
-    def finish(self, request: str) -> None:
-        """A request has ended: its output goes to the tenant's other sessions."""
+    def finish(self, request: str, *, share: bool = True) -> Ended | None:
+        """A request has ended: its output goes to the tenant's other sessions, now or when ``share`` is called."""
         self.intake.wait()
         state = self._requests.pop(request, None)
         if state is None:
-            return
+            return None
         output = np.asarray(state.output, np.int32)
         state.session.novelty.remember(state.prompt, output)
-        self.intake.add(state.session.tenant.shared, output, tail=state.prompt[-HEADER:].copy())
+        ended = Ended(state.session.tenant, output, state.prompt[-HEADER:].copy())
+        if share:
+            self.share(ended)
         for key in [k for k, s in self.homes.sessions.items() if s is state.session and k[1] == f"\0{request}"]:
             self.homes.drop(key)
+        return ended
+
+    def share(self, ended: Ended) -> None:
+        """An output goes to the tenant's other sessions."""
+        self.intake.wait()
+        self.intake.add(ended.tenant.shared, ended.output, tail=ended.tail)
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""
@@ -161,8 +177,9 @@ class Drafter:
         new = np.ascontiguousarray(row.context[-row.num_new :])
         state.output.extend(new.tolist())
         state.session.store.extend(state.document, new)
-        if state.aligner is not None:
-            state.aligner.extend(new)
+        for aligner in (state.expected, state.aligner):
+            if aligner is not None:
+                aligner.extend(new)
         if self._regions is not None:
             self._regions.advance(new, state.region)
         right = state.session.tenant.odds.learn(state.panel, new)
@@ -240,7 +257,9 @@ class Drafter:
                 found = store.lookup.fill(context, panel.slots[source], limit=limit, floor=RAW_FLOOR, document=document)
                 self._note(panel, source, found)
         if state.aligner is not None and "session" in self._enabled:
-            self._note(panel, NUM_SOURCES - 1, state.aligner.fill(panel.slots[-1], limit))
+            found = (0, 0) if state.expected is None else state.expected.fill(panel.slots[-1], limit)
+            found = found if found[0] else state.aligner.fill(panel.slots[-1], limit)
+            self._note(panel, NUM_SOURCES - 1, found)
         if self._regions is not None:
             self._regions.tell(panel, state.region)
         return limit

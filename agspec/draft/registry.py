@@ -57,6 +57,20 @@ class Registry:
             self.drop(key)
         return session
 
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Bytes reserved and tokens evicted, by kind of store; sessions that are over are not counted."""
+        stores = [
+            *(session.store for session in self.sessions.values()),
+            *(store for tenant in self.tenants.values() for store in (tenant.workspace, tenant.shared)),
+        ]
+        found: dict[str, dict[str, int]] = {}
+        for store in stores:
+            row = found.setdefault(store.name, {"memory_bytes": 0, "num_evicted_tokens": 0})
+            if store.lookup is not None:
+                row["memory_bytes"] += store.lookup.memory_bytes
+                row["num_evicted_tokens"] += store.lookup.num_evicted_tokens
+        return found
+
     def drop(self, key: tuple[str, str]) -> None:
         """Forget a session (tenant, name) and what is still on its way into its store."""
         self._intake.drop(self.sessions.pop(key).store)

@@ -13,7 +13,7 @@ from agspec.draft.budget import Floats
 from agspec.draft.counts import Draft
 from agspec.draft.names import SourceName
 from agspec.draft.panel import Panel
-from agspec.draft.store import Session, Store
+from agspec.draft.store import Session, Store, Tenant
 from agspec.tokens import Tokens
 
 
@@ -36,7 +36,8 @@ class Request:
     """A request in flight.
 
     ``sources``: of each store asked, number of its slot, store and the request's document in it. ``region`` int64 [2]:
-    see ``regions``; ``fared``: how its last candidates did.
+    see ``regions``; ``expected`` follows what the client expects the output to be; ``fared``: how its last candidates
+    did.
     """
 
     session: Session
@@ -45,11 +46,21 @@ class Request:
     document: Any
     sources: list[tuple[int, Store, Any]]
     aligner: Aligner | None
+    expected: Aligner | None = None
     output: list[int] = field(default_factory=list)
     pending: Draft | None = None
     panel: Panel = field(default_factory=Panel)
     region: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     fared: int = 0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a request leaves: its ``output`` and the ``tail`` of its prompt, which the output goes on after."""
+
+    tenant: Tenant
+    output: Tokens
+    tail: Tokens
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ VARIABLE = "AGSPEC_SETTINGS"
 
 SESSION, TENANT, ROLE = "agspec_session", "agspec_tenant", "agspec_role"
 """Keys of a request's extra_args (``vllm_xargs`` over HTTP); all optional."""
+REQUEST = "agspec_request"
+"""As these: a name under which ``agspec_ended`` will tell whether the request's output was taken to its end."""
 
 
 def to_environment(settings: Settings) -> dict[str, str]:

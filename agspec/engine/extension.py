@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from agspec.tokens import as_tokens
 
 
@@ -20,9 +22,21 @@ class Extension:
         drafter.attach(self.model_runner)
         return True
 
-    def agspec_open_file(self, tenant: str, key: list[Any], forms: list[list[int]]) -> None:
-        """A file the agent opened, in its emission forms as token ids; a key seen before is skipped."""
-        self.model_runner.drafter.drafter.open_file(tenant, tuple(key), [as_tokens(form) for form in forms])
+    def agspec_open_file(self, tenant: str, key: list[Any], forms: list[list[int]] | list[bytes]) -> None:
+        """A file the agent opened, in its emission forms as token ids; a key seen before is skipped.
+
+        ``forms``: lists of ids, or for speed the bytes of int32 arrays.
+        """
+        tokens = [np.frombuffer(f, np.int32).copy() if isinstance(f, bytes) else as_tokens(f) for f in forms]
+        self.model_runner.drafter.drafter.open_file(tenant, tuple(key), tokens)
+
+    def agspec_expect(self, key: str, output: bytes) -> None:
+        """What the client expects the request of that name to put out; the bytes of an int32 array of token ids."""
+        self.model_runner.drafter.expect(key, np.frombuffer(output, np.int32))
+
+    def agspec_ended(self, key: str, complete: bool) -> None:
+        """The response to the request of that name has ended; ``complete``: the client took all of it."""
+        self.model_runner.drafter.ended(key, complete)
 
     def agspec_remember(self, tenant: str, session: str, tokens: list[int]) -> None:
         """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
@@ -69,5 +83,6 @@ class Extension:
             "num_lookups": dict(counts.num_lookups),
             "num_hits": dict(counts.num_hits),
             "errors": dict(proposer.errors),
+            **proposer.state(),
             "drafts": proposer.drafts,
         }

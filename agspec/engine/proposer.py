@@ -7,7 +7,8 @@ the place of a list, so everything that leaves here is checked, and whatever goe
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import time
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,17 @@ from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.request import Row
 from agspec.engine import patches
-from agspec.engine.config import ROLE, SESSION, TENANT, from_environment
+from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT, from_environment
+from agspec.engine.parked import Parked
 from agspec.tokens import as_tokens, load_tokenizer
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 log = logging.getLogger("agspec")
+
+EXPECTED = 64
+"""Requests whose expected output is kept."""
 
 
 class Proposer:
@@ -48,6 +53,8 @@ class Proposer:
         self.errors: Counter[str] = Counter()
         self.drafts: list[tuple[str, list[int]]] = []
         self.runner: Any = None
+        self.num_steps = 0
+        self.propose_s = 0.0
         self._warned = False
         self.reset()
         _warm_up(self.settings, self.tokenizer)
@@ -59,6 +66,9 @@ class Proposer:
         """Forget everything: new, empty stores."""
         self.drafter: Drafter = build_drafter(self.settings, self.tokenizer)
         self.drafts = []
+        self.parked = Parked()
+        self.expected: OrderedDict[str, npt.NDArray[np.int32]] = OrderedDict()
+        self._named: dict[str, str] = {}
 
     def attach(self, runner: Any) -> None:
         """Hand over the model runner, which knows the rows' requests; may be called again."""
@@ -67,7 +77,7 @@ class Proposer:
             if removed is not None:
 
                 def on_removed(req_id: str, req_state: object) -> None:
-                    self._guard("finish", self.drafter.finish, req_id)
+                    self._guard("finish", self._finish, req_id, req_state)
                     removed(req_id, req_state)
 
                 runner._on_request_state_removed = on_removed
@@ -90,6 +100,7 @@ class Proposer:
         known = [row for row in rows if row is not None]
         if not known:
             return [[] for _ in rows]
+        started = time.perf_counter()
         self._guard("intake", self.drafter.intake.take_in)
         self._guard("observe", self.drafter.observe_step, known)
         for row in known:
@@ -97,7 +108,35 @@ class Proposer:
         offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
         drafts = self._guard("draft", self._commit, offers) or [None] * len(rows)
         self._guard("intake", self.drafter.intake.begin)
+        self.num_steps += 1
+        self.propose_s += time.perf_counter() - started
         return [self._guard("draft", self._checked, row, draft) or [] for row, draft in zip(rows, drafts, strict=True)]
+
+    def ended(self, key: str, complete: bool) -> None:
+        """The API side's word on the request of that name: whether its output was taken to its end."""
+        for output in self.parked.told(key, complete):
+            self._guard("finish", self.drafter.share, output)
+
+    def state(self) -> dict[str, Any]:
+        """What is held and waits: requests, sessions, bytes of the stores; and the time drafting took."""
+        homes = self.drafter.homes
+        return {
+            "num_requests": len(self.drafter.requests),
+            "num_sessions": len(homes.sessions),
+            "num_waiting_tokens": self.drafter.intake.num_waiting_tokens,
+            "num_parked": len(self.parked),
+            "stores": homes.sizes(),
+            "propose": {"num_steps": self.num_steps, "seconds": self.propose_s},
+        }
+
+    def expect(self, key: str, output: npt.NDArray[np.int32]) -> None:
+        """What the client expects the request of that name to put out; it may come before the request or after."""
+        self.expected[key] = output
+        while len(self.expected) > EXPECTED:
+            self.expected.popitem(last=False)
+        for request, name in self._named.items():
+            if name == key:
+                self._guard("expect", self.drafter.expect, request, output)
 
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""
@@ -125,8 +164,7 @@ class Proposer:
         return Row(request, context, min(len(sampled), int(context.size)), max(0, room))
 
     def _start(self, request: str, prompt: npt.NDArray[np.int32]) -> None:
-        state = self.runner.requests.get(request)
-        extra = getattr(getattr(state, "sampling_params", None), "extra_args", None) or {}
+        extra = _extra_args(self.runner.requests.get(request))
         session = extra.get(SESSION)
         self.drafter.start(
             request,
@@ -135,6 +173,19 @@ class Proposer:
             tenant=str(extra.get(TENANT, "")),
             role=str(extra.get(ROLE, "other")),
         )
+        key = extra.get(REQUEST)
+        if key is not None:
+            self._named[request] = str(key)
+            if str(key) in self.expected:
+                self.drafter.expect(request, self.expected[str(key)])
+
+    def _finish(self, request: str, state: object) -> None:
+        self._named.pop(request, None)
+        key = _extra_args(state).get(REQUEST)
+        ended = self.drafter.finish(request, share=key is None)
+        if ended is not None and key is not None:
+            for output in self.parked.park(str(key), ended):
+                self.drafter.share(output)
 
     def _commit(self, offers: list[Any]) -> list[Draft | None]:
         drafts = self.drafter.commit(offers)
@@ -162,6 +213,10 @@ class Proposer:
                 log.exception("agspec: %s failed (%s); drafting goes on without it", what, error)
             self.errors[what] += 1
             return None
+
+
+def _extra_args(state: object) -> dict[str, Any]:
+    return getattr(getattr(state, "sampling_params", None), "extra_args", None) or {}
 
 
 def _warm_up(settings: Any, tokenizer: Any) -> None:

@@ -63,6 +63,10 @@ class SwitchProposer:
         """See ``Proposer.settle``."""
         self._agspec.settle()
 
+    def state(self) -> dict[str, Any]:
+        """See ``Proposer.state``."""
+        return self._agspec.state()
+
     @property
     def drafter(self) -> Any:
         """agspec's drafter."""

@@ -7,24 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 import numpy as np
 
-from agspec.draft.emission import Form, emissions
+from agspec.draft.emission import Form
 from agspec.messages import Message, Role
+from agspec.opened import OpenFile, open_files
 from agspec.replay.render import GENERATION, ToolWire, render_message, render_output, render_tools
 from agspec.replay.trace import Call, Trace
 from agspec.scaffold import Profiles, Scaffold, load_profiles
 from agspec.tokens import Tokenizer, Tokens
-
-
-@dataclass(frozen=True, eq=False)
-class OpenFile:
-    """A file the agent opened before a call: what identifies it, and its emission forms as token arrays."""
-
-    key: tuple[str, int]
-    forms: tuple[Tokens, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +87,7 @@ class Planner:
     def _opened(self, scaffold: Scaffold, forms: tuple[Form, ...], message: Message) -> tuple[OpenFile, ...]:
         key = (scaffold.name, forms, message)
         if key not in self._files:
-            self._files[key] = tuple(
-                OpenFile(
-                    (file.path or "", hash_text(file.text)),
-                    tuple(self.tokenizer.encode(text) for _, text in emissions(file.text, forms)),
-                )
-                for file in scaffold.opened_files(message)
-            )
+            self._files[key] = open_files(scaffold, forms, message, self.tokenizer)
         return self._files[key]
 
 
@@ -127,11 +113,6 @@ def fit(prompt: Tokens, room: int) -> Tokens:
 
 def _cut_tape(tape: Tokens, room: int) -> Tokens:
     return tape if tape.size <= room else np.append(tape[: room - 1], tape[-1])
-
-
-def hash_text(text: str) -> int:
-    """A hash of ``text`` that is the same in every process."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _tool_name(tool: dict[str, object]) -> str:

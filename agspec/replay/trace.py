@@ -17,7 +17,6 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
 from errno import EACCES, EISDIR, ENOTDIR
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,8 @@ from agspec.messages import Message, Record, Role, ToolCall
 FORMAT = 1
 
 __all__ = [
-    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "check_place", "checksum", "open_bytes",
-    "read_trace", "write_trace",
-    "write_whole",
+    "Call", "Message", "Output", "Role", "ToolCall", "Trace", "TraceLines", "check_place", "checksum", "header_line",
+    "open_bytes", "read_trace", "write_trace", "write_whole",
 ]  # fmt: skip
 
 
@@ -134,7 +132,8 @@ def read_trace(path: str | Path) -> Trace:
 def write_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace (gzipped when the name ends in .gz), whole or not at all; same trace, same bytes."""
     path = Path(path)
-    data = b"".join(_lines(trace))
+    lines = TraceLines()
+    data = header_line(trace.kind, trace.sources) + b"".join(lines.line(call) for call in trace.calls)
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
     write_whole(path, data)
@@ -167,19 +166,28 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path}: want a place to write to, got: {os.strerror(wrong)}")
 
 
-def _lines(trace: Trace) -> Iterator[bytes]:
-    yield orjson.dumps({"agspec_trace": FORMAT, "kind": trace.kind, "sources": trace.sources}) + b"\n"
-    last: dict[str, tuple[Message, ...]] = {}
-    for call in trace.calls:
-        before = last.get(call.session, ())
+class TraceLines:
+    """Calls as a trace file's lines; each holds what is new after the session's previous call."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Message, ...]] = {}
+
+    def line(self, call: Call) -> bytes:
+        """The line of a call, its newline too."""
+        before = self._last.get(call.session, ())
         keep = 0
         while keep < min(len(before), len(call.messages)) and before[keep] == call.messages[keep]:
             keep += 1
-        last[call.session] = call.messages
+        self._last[call.session] = call.messages
         record = call.model_dump(exclude_defaults=True, exclude={"messages"})
         record["messages"] = [m.model_dump(exclude_defaults=True) for m in call.messages[keep:]]
         record.setdefault("output", {})
-        yield orjson.dumps({**record, "keep": keep}) + b"\n"
+        return orjson.dumps({**record, "keep": keep}) + b"\n"
+
+
+def header_line(kind: str, sources: tuple[str, ...] = ()) -> bytes:
+    """A trace file's first line."""
+    return orjson.dumps({"agspec_trace": FORMAT, "kind": kind, "sources": sources}) + b"\n"
 
 
 def _json(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -45,11 +45,15 @@ class Scaffold:
 
 @dataclass(frozen=True)
 class Match:
-    """What a request was told to be. ``emits``: the edit formats in use, as far as markers tell."""
+    """What a request was told to be. ``emits``: the edit formats in use, as far as markers tell.
+
+    ``because``: the agent's markers that were found, the strongest first.
+    """
 
     scaffold: Scaffold
     role: Role
     emits: tuple[Emit, ...] = field(repr=False)
+    because: tuple[Marker, ...] = field(default=(), repr=False)
 
     def forms(self, tool_wire: ToolWire) -> tuple[Form, ...]:
         """As ``Scaffold.forms``, for this request's edit formats alone."""
@@ -93,7 +97,8 @@ class Profiles:
             role = scaffold.profile.role
         else:
             role = "coder" if tools or any(m.tool_calls or m.role == "tool" for m in messages) else "chat"
-        return Match(scaffold, role, _emits_in_use(scaffold.profile.emits, used))
+        because = tuple(dict.fromkeys(hit.marker for hit in mine))
+        return Match(scaffold, role, _emits_in_use(scaffold.profile.emits, used), because)
 
     @cached_property
     def _automaton(self) -> Any:
@@ -175,8 +180,8 @@ def _emits_in_use(emits: tuple[Emit, ...], used: set[int]) -> tuple[Emit, ...]:
 def load_profiles(*extra: Path) -> Profiles:
     """The shipped profiles and those in ``extra`` folders; a later one of the same name replaces an earlier.
 
-    >>> sorted(load_profiles().by_name)
-    ['aider', 'generic', 'mini-swe-agent', 'openhands', 'swe-agent']
+    >>> sorted(load_profiles().by_name)[:5]
+    ['aider', 'autocoderover', 'claude-code', 'cline', 'codex']
     """
     return _load(extra) if extra else _shipped()
 

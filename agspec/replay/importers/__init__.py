@@ -24,6 +24,8 @@ _MODULES = {
     "aider": "aider",
     "swe-agent": "swe_agent",
     "openhands": "openhands",
+    "claude-code": "claude_code",
+    "codex": "codex",
     "openai": "openai",
     "git": "git",
 }

@@ -1,0 +1,78 @@
+"""``agspec serve``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from agspec.commands import options
+
+
+@click.command("serve", context_settings={"ignore_unknown_options": True})
+@click.argument("model")
+@click.argument("vllm_flags", nargs=-1, type=click.UNPROCESSED, metavar="[VLLM FLAGS]...")
+@click.option(
+    "--scaffold", metavar="NAME", default="auto", show_default=True, help="agent; auto: told from each request"
+)
+@click.option(
+    "--tool-wire", type=click.Choice(["auto", "json", "raw"]), default="auto", show_default=True,
+    help="how the model writes tool arguments; auto: from --tool-call-parser",
+)  # fmt: skip
+@click.option(
+    "--workspace", metavar="DIR", type=click.Path(path_type=Path), help="the agents' working copy, a git repository"
+)
+@click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="append what is served to this trace")
+@click.option("--redact", metavar="REGEX", multiple=True, help="further secrets that a record leaves out")
+@click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
+@click.option(
+    "--session-minutes", type=float, default=240, show_default=True, help="unused that long, a session is over"
+)
+@options.caps_option
+@options.corpus_option
+@options.cost_option
+@options.settings_option
+@click.option("--print-command", is_flag=True, help="print the vllm command line instead of running it")
+def serve_command(
+    model: str,
+    vllm_flags: tuple[str, ...],
+    scaffold: str,
+    tool_wire: str,
+    workspace: Path | None,
+    record: Path | None,
+    redact: tuple[str, ...],
+    share_tenants: bool,
+    session_minutes: float,
+    caps: Path | None,
+    corpus: Path | None,
+    cost: Path | None,
+    settings_file: Path | None,
+    print_command: bool,
+) -> None:
+    """Serve MODEL (a name or folder, or 'embedded') with vLLM's OpenAI-compatible server and agspec in it.
+
+    All other flags are vLLM's. Point the agent's base URL at it; nothing else is configured.
+    """
+    from agspec.scaffold import load_profiles
+    from agspec.serve.command import command
+    from agspec.serve.config import ServeConfig
+    from agspec.serve.recorder import Recorder
+    from agspec.serve.workspace import Workspace
+
+    if scaffold != "auto":
+        load_profiles().get(scaffold)
+    if workspace is not None:
+        workspace = Workspace(workspace).root
+    if record is not None:
+        record = Recorder(record.absolute(), redact=redact).path_of("")
+    settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
+    config = ServeConfig.model_validate(
+        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record,
+         "redact": redact, "share_tenants": share_tenants, "session_minutes": session_minutes}
+    )  # fmt: skip
+    made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)
+    if print_command:
+        click.echo(str(made))
+        return
+    os.execvpe(made.arguments[0], made.arguments, {**os.environ, **made.environment})

@@ -1,0 +1,262 @@
+"""What an API server process knows: profiles, sessions, and the way to the engine's workers.
+
+The request path classifies and links, nothing more. Finding, tokenising and pushing opened files happens behind it, in
+order, in one task: a file reaches the stores while its request is prefilled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from agspec.draft.emission import Form
+from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
+from agspec.messages import Message
+from agspec.opened import OpenFile, open_file, open_files
+from agspec.replay.trace import Call, Output
+from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
+from agspec.serve.answers import read_answer
+from agspec.serve.bodies import CHAT, Asked, predicted, read
+from agspec.serve.config import ServeConfig
+from agspec.serve.recorder import Recorder
+from agspec.serve.sessions import Session, Sessions, digest
+from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.workspace import Workspace
+from agspec.tokens import Tokenizer
+
+log = logging.getLogger("agspec")
+
+Rpc = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
+"""Method of the worker extension and its arguments -> what the workers answered."""
+FILES_A_MESSAGE = 16
+"""Of the working copy, named by one message, that are read."""
+OURS = "agspec_"
+"""Keys of ``vllm_xargs`` that clients may not set."""
+MESSAGES_REMEMBERED = 1 << 16
+"""Messages whose files were pushed, over all tenants."""
+LOOK_S = 10.0
+"""Seconds between two looks at the workers' statistics."""
+STRAYED = (0.6, 1.3)
+"""Accepted tokens over foretold ones beyond which the odds no longer hold."""
+WAITING = 1000
+"""Jobs that may wait for the engine; more, and opened files are left out and counted."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request on its way: ``body`` as the engine gets it."""
+
+    path: str
+    body: bytes
+    session: Session
+    key: str
+    asked: Asked
+    match: Match
+    model: str | None
+    tools: tuple[dict[str, Any], ...]
+
+    def call(self, answer: Message) -> Call:
+        """The exchange as a trace's call."""
+        return Call(
+            session=self.session.name,
+            messages=self.asked.messages,
+            output=Output(content=answer.content, tool_calls=answer.tool_calls),
+            role=self.match.role,
+            model=self.model,
+            scaffold=self.match.scaffold.name,
+            tools=self.tools,
+        )
+
+
+class Hub:
+    """The state of one API server process."""
+
+    def __init__(
+        self,
+        config: ServeConfig,
+        *,
+        profiles: Profiles,
+        tokenizer: Tokenizer,
+        tool_wire: ToolWire,
+        rpc: Rpc,
+        workspace: Workspace | None = None,
+        recorder: Recorder | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config = config
+        self.errors: Counter[str] = Counter()
+        self.links: Counter[str] = Counter()
+        self.num_dropped_jobs = 0
+        self.stats: list[dict[str, Any]] = []
+        self._profiles = profiles
+        self._fields = SessionFields(profiles)
+        self._tokenizer = tokenizer
+        self._tool_wire = tool_wire
+        self._rpc = rpc
+        self._workspace = workspace
+        self._recorder = recorder
+        self._clock = clock
+        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
+        self._pushed: OrderedDict[bytes, None] = OrderedDict()
+        self.tasks: list[asyncio.Task[None]] = []
+        self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
+
+    async def run(self) -> None:
+        """Do the waiting jobs, one after the other, for ever."""
+        while True:
+            job = await self._jobs.get()
+            try:
+                await job()
+            except Exception as error:
+                self._count("job", error)
+            finally:
+                self._jobs.task_done()
+
+    async def watch(self, every_s: float = LOOK_S) -> None:
+        """Keep the statistics fresh, for ever, and say once when the odds no longer hold."""
+        told = False
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                (stats, *_) = await self.refresh()
+            except Exception as error:
+                self._count("statistics", error)
+                continue
+            drift = stats.get("drift")
+            if drift is not None and not told and not STRAYED[0] <= drift <= STRAYED[1]:
+                told = True
+                log.warning("agspec: %.0f%% of the foretold tokens are accepted: calibrate again", 100 * drift)
+
+    async def settled(self) -> None:
+        """Until no job waits."""
+        await self._jobs.join()
+
+    def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None:
+        """Read a request; None where there is nothing to read: it is left to vLLM as it came. Raises BadRequest."""
+        try:
+            body = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return None
+        if not isinstance(body, dict):
+            return None
+        expected = predicted(body) if path == CHAT else None
+        try:
+            asked = read(path, body)
+            tenant = tenant_of(headers, share=self.config.share_tenants)
+            match = self._match(asked, headers)
+            named = session_named(headers, body, self._fields)
+            session, how = self.sessions.find(tenant, asked, named=named)
+            self.links[how] += 1
+            session.scaffold = match.scaffold.name
+            session.roles[match.role] += 1
+            self._push(tenant, match, asked)
+            key = uuid4().hex
+            theirs = body.get("vllm_xargs")
+            kept = {k: v for k, v in theirs.items() if not k.startswith(OURS)} if isinstance(theirs, dict) else {}
+            body["vllm_xargs"] = {
+                **kept, SESSION: session.name, TENANT: tenant, ROLE: match.role, REQUEST: key,
+            }  # fmt: skip
+            if expected:
+                self._add(lambda: self._expect(key, expected))
+            model, tools = body.get("model"), body.get("tools")
+            return Exchange(
+                path, orjson.dumps(body), session, key, asked, match, model if isinstance(model, str) else None,
+                tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else (),
+            )  # fmt: skip
+        except Exception as error:
+            self._count("request", error)
+            return None
+
+    def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
+        """The response to an exchange has ended. ``whole``: the client took all of it and all of it was kept."""
+        try:
+            complete = False
+            if status == 200 and whole:
+                answer = read_answer(exchange.path, content, streamed=streamed)
+                complete = answer.complete
+                if complete:
+                    self.sessions.answered(exchange.session, answer.messages)
+                    if self._recorder is not None:
+                        self._add(lambda: self._record(exchange, answer.messages))
+            self._add(lambda: self._call("agspec_ended", exchange.key, complete))
+        except Exception as error:
+            self._count("answer", error)
+
+    async def refresh(self) -> list[dict[str, Any]]:
+        """The workers' statistics, newly asked for."""
+        self.stats = await self._rpc("agspec_stats", ())
+        return self.stats
+
+    def _match(self, asked: Asked, headers: Mapping[str, str]) -> Match:
+        match = self._profiles.classify(asked.messages, tools=asked.tools, headers=headers)
+        if self.config.scaffold in ("auto", match.scaffold.name):
+            return match
+        scaffold = self._profiles.get(self.config.scaffold)
+        return Match(scaffold, scaffold.profile.role, scaffold.profile.emits)
+
+    def _push(self, tenant: str, match: Match, asked: Asked) -> None:
+        new = [message for message in asked.messages if message.role != "assistant" and self._is_new(tenant, message)]
+        if new:
+            self._add(lambda: self._open(tenant, match, new))
+
+    def _is_new(self, tenant: str, message: Message) -> bool:
+        key = digest(tenant, message.role, message.content)
+        if key in self._pushed:
+            self._pushed.move_to_end(key)
+            return False
+        self._pushed[key] = None
+        if len(self._pushed) > MESSAGES_REMEMBERED:
+            self._pushed.popitem(last=False)
+        return True
+
+    async def _record(self, exchange: Exchange, answers: list[Message]) -> None:
+        assert self._recorder is not None
+        for answer in answers:
+            await asyncio.to_thread(self._recorder.add, exchange.session.tenant, exchange.call(answer))
+
+    async def _expect(self, key: str, output: str) -> None:
+        tokens = await asyncio.to_thread(self._tokenizer.encode, output)
+        await self._call("agspec_expect", key, tokens.tobytes())
+
+    async def _open(self, tenant: str, match: Match, messages: list[Message]) -> None:
+        forms = match.forms(self._tool_wire)
+        for message in messages:
+            for file in await asyncio.to_thread(self._files, match.scaffold, forms, message):
+                await self._call("agspec_open_file", tenant, list(file.key), [form.tobytes() for form in file.forms])
+
+    def _files(self, scaffold: Scaffold, forms: tuple[Form, ...], message: Message) -> list[OpenFile]:
+        """The files a message shows, and those of the working copy it names, as they are now."""
+        shown = open_files(scaffold, forms, message, self._tokenizer)
+        if self._workspace is None:
+            return list(shown)
+        named = list(islice(self._workspace.named(message.content), FILES_A_MESSAGE))
+        read = [(path, self._workspace.read(path)) for path in named]
+        real = [open_file(path, text, forms, self._tokenizer) for path, text in read if text is not None]
+        instead = {file.key[0] for file in real}
+        return [*real, *(file for file in shown if not any(file.key[0].endswith(path) for path in instead))]
+
+    def _close(self, session: Session) -> None:
+        self._add(lambda: self._call("agspec_close_session", session.name, session.tenant))
+
+    async def _call(self, method: str, *args: Any) -> None:
+        await self._rpc(method, args)
+
+    def _add(self, job: Callable[[], Awaitable[None]]) -> None:
+        try:
+            self._jobs.put_nowait(job)
+        except asyncio.QueueFull:
+            self.num_dropped_jobs += 1
+
+    def _count(self, what: str, error: Exception) -> None:
+        if not self.errors[what]:
+            log.exception("agspec: %s failed (%s); serving goes on without it", what, error)
+        self.errors[what] += 1

@@ -1,0 +1,131 @@
+"""agspec's endpoint plugin for vLLM's API server: middleware, routes under /v1/agspec, and the hub behind both.
+
+vLLM loads it through the entry point group ``vllm.endpoint_plugins`` when VLLM_PLUGINS names it. Its routes start with
+/v1, for that is what vLLM's ``--api-key`` guards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from argparse import Namespace
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, HTTPException, Request
+from prometheus_client import REGISTRY
+
+from agspec.errors import AgspecError
+from agspec.scaffold import load_profiles
+from agspec.serve.config import ServeConfig, tool_wire_of
+from agspec.serve.hub import Hub
+from agspec.serve.metrics import HubMetrics
+from agspec.serve.middleware import Middleware
+from agspec.serve.recorder import Recorder
+from agspec.serve.sessions import Session
+from agspec.serve.speaker import tenant_of
+from agspec.serve.workspace import Workspace
+from agspec.tokens import load_tokenizer
+
+log = logging.getLogger("agspec")
+
+router = APIRouter(prefix="/v1/agspec")
+
+
+class Plugin:
+    """See vllm/plugins/endpoint_plugins/interface.py (vLLM 0.32)."""
+
+    name = "agspec"
+    required_tasks = ("generate",)
+
+    def attach_router(self, app: FastAPI) -> None:
+        """Called while the app is built, before authentication is put around it."""
+        app.include_router(router)
+        app.add_middleware(Middleware, hub_of=lambda scope: getattr(scope["app"].state, "agspec", None))
+
+    async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
+        """Called once in each API server process, when the engine is ready. Never raises: that would end the server."""
+        state.agspec = None
+        try:
+            state.agspec = await make_hub(engine_client, args)
+        except AgspecError as error:
+            log.error("agspec is off: %s", error)
+        except Exception:
+            log.exception("agspec is off")
+
+
+async def make_hub(engine_client: Any, args: Namespace) -> Hub:
+    """The hub of this process, its jobs under way; AgspecError says what is missing."""
+
+    async def rpc(method: str, arguments: tuple[Any, ...]) -> Any:
+        # without a time-out: one that fires ends vLLM 0.32's engine
+        return await engine_client.collective_rpc(method, args=arguments)
+
+    try:
+        attached = await rpc("agspec_attach", ())
+    except Exception as error:
+        raise AgspecError(f"want --worker-extension-cls agspec.engine.extension.Extension ({error})") from error
+    if not all(attached):
+        raise AgspecError("want --speculative-config with agspec.engine.proposer.Proposer")
+    config = ServeConfig.from_environment()
+    wire = tool_wire_of(args.tool_call_parser) if config.tool_wire == "auto" else config.tool_wire
+    hub = Hub(
+        config,
+        profiles=load_profiles(*config.profiles),
+        tokenizer=load_tokenizer(args.tokenizer or args.model),
+        tool_wire=wire,
+        rpc=rpc,
+        workspace=None if config.workspace is None else Workspace(config.workspace),
+        recorder=None if config.record is None else Recorder(config.record, redact=config.redact),
+    )
+    loop = asyncio.get_running_loop()
+    hub.tasks += [loop.create_task(hub.run()), loop.create_task(hub.watch())]
+    REGISTRY.register(HubMetrics(hub))
+    log.warning("agspec is on: tool wire %s, %s", wire, "tenants share" if config.share_tenants else "a tenant a key")
+    return hub
+
+
+def _hub(request: Request) -> Hub:
+    hub: Hub | None = getattr(request.app.state, "agspec", None)
+    if hub is None:
+        raise HTTPException(503, "agspec is off: see the server's log")
+    return hub
+
+
+def _tenant(request: Request, hub: Hub) -> str:
+    return tenant_of(dict(request.headers), share=hub.config.share_tenants)
+
+
+@router.get("/stats")
+async def stats(request: Request) -> dict[str, Any]:
+    """What the workers count, one entry a rank, and this process's own errors."""
+    hub = _hub(request)
+    return {
+        "workers": await hub.refresh(), "errors": dict(hub.errors), "links": dict(hub.links),
+        "num_dropped_jobs": hub.num_dropped_jobs, "num_sessions": sum(1 for _ in hub.sessions),
+    }  # fmt: skip
+
+
+@router.get("/sessions")
+async def sessions(request: Request) -> list[dict[str, Any]]:
+    """The caller's own sessions, the one used last first."""
+    hub = _hub(request)
+    mine = [session for session in hub.sessions if session.tenant == _tenant(request, hub)]
+    return [_told(session) for session in sorted(mine, key=lambda session: -session.last)]
+
+
+@router.delete("/sessions/{name:path}")
+async def end_session(name: str, request: Request) -> dict[str, Any]:
+    """A session of the caller's is over: its store goes."""
+    hub = _hub(request)
+    session = hub.sessions.get(_tenant(request, hub), name)
+    if session is None:
+        raise HTTPException(404, f"want one of your sessions, got {name[:100]!r}")
+    hub.sessions.end(session)
+    return _told(session)
+
+
+def _told(session: Session) -> dict[str, Any]:
+    return {
+        "session": session.name, "scaffold": session.scaffold, "num_requests": session.num_requests,
+        "roles": dict(session.roles), "links": dict(session.links),
+    }  # fmt: skip

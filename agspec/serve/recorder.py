@@ -1,0 +1,104 @@
+"""Records what was served as traces, so that a team can calibrate on its own work. Opt-in.
+
+A trace is one tenant's: the tenant without a name is recorded in FILE, another in FILE with its hash in the name. Files
+are for their owner's eyes (mode 0600); what looks like a secret is struck out. A call is appended whole when its answer
+has ended; where that fails, as on a full disk, recording ends and serving goes on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from agspec.errors import InputError
+from agspec.replay.trace import Call, TraceLines, header_line
+
+log = logging.getLogger("agspec")
+
+STRUCK = "[redacted]"
+SECRETS = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{20,}",
+    r"\bgh[pousr]_[A-Za-z0-9]{30,}",
+    r"\bgithub_pat_[A-Za-z0-9_]{30,}",
+    r"\bglpat-[A-Za-z0-9_-]{20,}",
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+    r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{16,}=*",
+)
+"""What is struck out: private keys, keys of well-known services, JWTs, passwords in URLs, bearer tokens."""
+
+
+class Recorder:
+    """Appends calls to ``path``'s files; ``redact``: further regular expressions that are struck out."""
+
+    def __init__(self, path: Path, *, redact: Sequence[str] = ()) -> None:
+        self._path = path
+        self._lines: dict[str, TraceLines] = {}
+        self.failed: str | None = None
+        try:
+            self._secrets = re.compile("|".join(f"(?:{source})" for source in (*SECRETS, *redact)))
+        except re.error as error:
+            raise InputError(f"redact: want a regular expression, got: {error}") from error
+        self._append("", b"")
+
+    def add(self, tenant: str, call: Call) -> None:
+        """Record a call."""
+        if self.failed is not None:
+            return
+        struck = Call.model_validate_json(self._strike(call.model_dump_json()))
+        lines = self._lines.setdefault(tenant, TraceLines())
+        try:
+            self._append(tenant, lines.line(struck))
+        except InputError as error:
+            self.failed = str(error)
+            log.error("agspec: recording has ended: %s", error)
+
+    def path_of(self, tenant: str) -> Path:
+        """The file of a tenant's calls."""
+        name, dot, suffixes = self._path.name.partition(".")
+        return self._path if not tenant else self._path.with_name(f"{name}-{tenant}{dot}{suffixes}")
+
+    def _strike(self, text: str) -> bytes:
+        return orjson.dumps(_struck(orjson.loads(text), self._secrets))
+
+    def _append(self, tenant: str, line: bytes) -> None:
+        """Append, whole or not at all; a new file begins with its header."""
+        path = self.path_of(tenant)
+        size = None
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                size = os.fstat(handle).st_size
+                data = line if size else header_line("agspec serve") + line
+                data = gzip.compress(data) if path.suffix == ".gz" and data else data
+                written = os.write(handle, data)
+                if written < len(data):
+                    raise OSError(28, "No space left on device")
+            except OSError:
+                if size is not None:
+                    os.ftruncate(handle, size)
+                raise
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise InputError(f"{path}: want a place to record to, got: {error.strerror}") from error
+
+
+def _struck(value: object, secrets: re.Pattern[str]) -> object:
+    if isinstance(value, str):
+        return secrets.sub(STRUCK, value)
+    if isinstance(value, list):
+        return [_struck(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {key: _struck(item, secrets) for key, item in value.items()}
+    return value

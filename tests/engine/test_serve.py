@@ -1,0 +1,213 @@
+"""``agspec serve`` on the real engine: requests over HTTP, as agents send them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agspec.serve.command import SHUTDOWN_S
+from tests.test_readme import ON_SERVER
+
+pytestmark = pytest.mark.engine
+LINES = "\n".join(f"value_{i} = compute(value_{i}, {i})" for i in range(8))
+SYSTEM = {"role": "system", "content": "You are a helpful assistant that can interact with a computer."}
+ASK = {"role": "user", "content": f"Write this file out again, whole:\n{LINES}"}
+
+
+@dataclass
+class Server:
+    """A running server and a client of its first key."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    client: httpx.Client
+
+    def post(self, path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
+        done = self.client.post(path, json={"model": "embedded", **body}, **more)
+        assert done.status_code == 200, done.text
+        answer: dict[str, Any] = done.json()
+        return answer
+
+    def stats(self) -> dict[str, Any]:
+        (worker,) = self.client.get("/v1/agspec/stats").json()["workers"]
+        found: dict[str, Any] = worker
+        return found
+
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        return {session["session"]: session for session in self.client.get("/v1/agspec/sessions").json()}
+
+    def num_running(self) -> float:
+        found = re.search(r"^vllm:num_requests_running\{.*\} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
+        assert found
+        return float(found[1])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    log = tmp_path_factory.mktemp("serve") / "log"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    line = [sys.executable, "-m", "agspec.cli", "serve", "embedded", "--host", "127.0.0.1", "--port", str(port),
+            "--max-model-len", "2048", "--max-num-seqs", "4", "--api-key", "mine", "theirs"]  # fmt: skip
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            line, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+        )
+    client = httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer mine"}, timeout=300
+    )  # fmt: skip
+    try:
+        for _ in range(600):
+            assert process.poll() is None, log.read_text()[-3000:]
+            try:
+                if client.get("/health").status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.5)
+        yield Server(process, log, client)
+    finally:
+        client.close()
+        process.terminate()
+        process.wait(60)
+
+
+def test_a_conversation_is_one_session_and_is_drafted(server: Server) -> None:
+    messages = [SYSTEM, ASK]
+    for _ in range(2):
+        body = {"messages": messages, "temperature": 0, "max_tokens": 120}
+        said = server.post("/v1/chat/completions", body)["choices"][0]["message"]
+        messages = [*messages, {"role": "assistant", "content": said["content"]}, ASK]
+    (session,) = server.sessions().values()
+    assert (session["scaffold"], session["num_requests"]) == ("mini-swe-agent", 2)
+    assert session["links"] == {"new": 1, "prefix": 1}
+    stats = server.stats()
+    assert stats["num_accepted_tokens"] > 20
+    assert stats["by_role"].keys() == {"coder"}
+    assert (stats["errors"], stats["num_parked"]) == ({}, 0)
+
+
+def test_four_apis(server: Server) -> None:
+    before = server.stats()["num_accepted_tokens"]
+    for path, body in (
+        ("/v1/completions", {"prompt": f"{LINES}\n\n{LINES[:60]}", "max_tokens": 60, "temperature": 0}),
+        ("/v1/responses", {"input": ASK["content"], "max_output_tokens": 60, "temperature": 0}),
+        ("/v1/messages", {"messages": [ASK], "max_tokens": 60, "temperature": 0}),
+    ):
+        server.post(path, body, headers={"x-session-id": path})
+        assert server.sessions()[path]["num_requests"] == 1
+    assert server.stats()["num_accepted_tokens"] > before
+
+
+def test_a_prediction_is_drafted(server: Server) -> None:
+    """The model's own answer, expected: nearly all of it is drafted and accepted, in a tenant that has seen nothing."""
+    fresh = {"authorization": "Bearer theirs"}
+    body = {"messages": [{"role": "user", "content": "Tell me about the sea."}], "temperature": 0, "max_tokens": 80}
+    before = server.stats()["num_accepted_tokens"]
+    said = server.post("/v1/chat/completions", body, headers=fresh)["choices"][0]["message"]["content"]
+    between = server.stats()["num_accepted_tokens"]
+    prediction = {"type": "content", "content": said}
+    again = {**fresh, "x-agspec-tenant": "new"}
+    server.post("/v1/chat/completions", {**body, "prediction": prediction}, headers=again)
+    assert server.stats()["num_accepted_tokens"] - between > between - before + 20
+
+
+def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Server) -> None:
+    for method, path in (("GET", "stats"), ("GET", "sessions"), ("DELETE", "sessions/x")):
+        refused = server.client.request(method, f"/v1/agspec/{path}", headers={"authorization": ""})
+        assert refused.status_code == 401
+    server.post("/v1/chat/completions", {"messages": [ASK], "max_tokens": 1}, headers={"x-session-id": "mine"})
+    theirs = {"authorization": "Bearer theirs"}
+    assert server.client.get("/v1/agspec/sessions", headers=theirs).json() == []
+    assert server.client.delete("/v1/agspec/sessions/mine", headers=theirs).status_code == 404
+    assert server.client.delete("/v1/agspec/sessions/mine").status_code == 200
+    assert "mine" not in server.sessions()
+
+
+def agspec(*arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "agspec.cli", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+def test_doctor(server: Server) -> None:
+    url = str(server.client.base_url).rstrip("/")
+    done = agspec("doctor", f"{url}/v1", "--api-key", "mine")
+    said = done.stdout.splitlines()
+    assert [line.split()[0] for line in said] == ["ok", "fix", "ok", "ok"], done.stdout + done.stderr
+    assert "2048 tokens are few" in said[1]
+    assert re.fullmatch(r"ok   round trip: \d+ drafted tokens accepted", said[3])
+    assert (done.returncode, done.stderr) == (1, "agspec: 1 to fix\n")
+    for arguments, line in (
+        ((url, "--api-key", "mine"), f"OpenAI clients want the base URL with /v1: {url}/v1"),
+        ((f"{url}/v1", "--api-key", "wrong"), "give --api-key, and the same to the agent"),
+        ((f"{url}/v1", "--api-key", "mine", "--model", "gpt-4"), "want one of embedded, got gpt-4"),
+    ):
+        assert line in agspec("doctor", *arguments).stdout
+    assert "want a server that answers" in agspec("doctor", "http://127.0.0.1:9/v1").stderr
+
+
+@pytest.mark.parametrize("line", ON_SERVER)
+def test_commands_of_the_readme(line: str, server: Server) -> None:
+    words = line.replace("http://localhost:8000", str(server.client.base_url).rstrip("/")).split()
+    done = agspec(*words[1:], "--api-key", "mine")
+    if words[1] == "doctor":
+        assert "drafted tokens accepted" in done.stdout
+        return
+    assert done.returncode == 0, done.stderr
+    for word in ("session", "coder", "by role", "your sessions", "errors none"):
+        assert word in done.stdout
+
+
+def test_bad_requests_are_vllms_to_refuse(server: Server) -> None:
+    for content in (b"{", b"[]", b'{"model": "embedded", "messages": 3}', b"\xff"):
+        headers = {"content-type": "application/json"}
+        assert server.client.post("/v1/chat/completions", content=content, headers=headers).status_code in (400, 422)
+    body = {"model": "embedded", "messages": [ASK], "min_p": 0.1, "max_tokens": 1}
+    assert server.client.post("/v1/chat/completions", json=body).status_code == 400, "documented: no min_p with drafts"
+    assert server.client.get("/v1/agspec/stats").json()["errors"] == {}
+
+
+def opened(server: Server, **more: Any) -> Any:
+    body = {"model": "embedded", "messages": [SYSTEM, ASK], "stream": True, "max_tokens": 1500, "ignore_eos": True}
+    return server.client.stream("POST", "/v1/chat/completions", json={**body, **more})
+
+
+def test_a_client_that_leaves_ends_its_request(server: Server) -> None:
+    with opened(server) as stream:
+        next(stream.iter_lines())
+        assert server.num_running() == 1
+    until = time.monotonic() + 2
+    while server.num_running():
+        assert time.monotonic() < until, "the request runs on"
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert server.stats()["num_parked"] == 0, "its half output was forgotten"
+
+
+def test_a_stream_comes_in_pieces(server: Server) -> None:
+    with opened(server, max_tokens=40) as stream:
+        lines = [line for line in stream.iter_lines() if line.startswith("data: ")]
+    assert lines[-1] == "data: [DONE]"
+    pieces = [json.loads(line[6:])["choices"] for line in lines[:-1]]
+    assert sum(bool(piece) for piece in pieces) > 5
+
+
+def test_sigterm_with_an_open_stream_ends_in_time(server: Server) -> None:
+    with opened(server) as stream:
+        next(stream.iter_lines())
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(SHUTDOWN_S + 20)
+    assert "agspec is on" in server.log.read_text()
