@@ -165,6 +165,20 @@ def write_openhands(folder: Path) -> Path:
     return folder / "logs"
 
 
+def write_claude_code(folder: Path) -> Path:
+    path = folder / "session.jsonl"
+    said = {"id": "m1", "model": "m", "content": [{"type": "text", "text": "Hi."}]}
+    path.write_bytes(jsonl({"type": "user", "message": {"content": "hello"}}, {"type": "assistant", "message": said}))
+    return path
+
+
+def write_codex(folder: Path) -> Path:
+    path = folder / "rollout-1.jsonl"
+    items = ({"role": role, "content": [{"text": text}]} for role, text in (("user", "hello"), ("assistant", "Hi.")))
+    path.write_bytes(jsonl(*({"type": "response_item", "payload": {"type": "message", **item}} for item in items)))
+    return path
+
+
 def write_repo(folder: Path) -> Path:
     path = folder / "repo"
     with git.Repo.init(path) as repo, repo.config_writer() as config:
@@ -196,6 +210,8 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "aider": write_aider,
     "swe-agent": write_swe,
     "openhands": write_openhands,
+    "claude-code": write_claude_code,
+    "codex": write_codex,
     "openai": write_openai,
     "git": write_git,
 }
@@ -617,8 +633,8 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     source = write_openai(tmp_path)
     with pytest.raises(SettingsError, match="edit_format: want kind git, got openai"):
         import_sources("openai", [source], name="t", edit_format="whole")
-    with pytest.raises(SettingsError, match=r"kind: want one of mini-swe-agent, .*, got 'codex'"):
-        import_sources("codex", [source], name="t")
+    with pytest.raises(SettingsError, match=r"kind: want one of mini-swe-agent, .*, got 'cursor'"):
+        import_sources("cursor", [source], name="t")
     with pytest.raises(SettingsError, match="edit_format: want one of search-replace"):
         import_sources("git", [source], name="t", edit_format="patch")
     result = run("openai", source, "-o", source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,17 @@ REQUEST = "agspec_request"
 def to_environment(settings: Settings) -> dict[str, str]:
     """The variable that hands ``settings`` to every process of the engine."""
     return {VARIABLE: settings.model_dump_json(exclude_defaults=True)}
+
+
+def log_with_vllm() -> None:
+    """Let agspec's log come out where and as vLLM's does, in whichever of its processes this is."""
+    log, vllm = logging.getLogger("agspec"), logging.getLogger("vllm")
+    log.disabled = False
+    for handler in vllm.handlers:
+        if handler not in log.handlers:
+            log.addHandler(handler)
+            log.setLevel(vllm.level)
+            log.propagate = False
 
 
 def from_environment() -> Settings:

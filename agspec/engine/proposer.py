@@ -20,7 +20,7 @@ from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.request import Row
 from agspec.engine import patches
-from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT, from_environment
+from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT, from_environment, log_with_vllm
 from agspec.engine.parked import Parked
 from agspec.tokens import as_tokens, load_tokenizer
 
@@ -42,6 +42,7 @@ class Proposer:
     """
 
     def __init__(self, vllm_config: VllmConfig) -> None:
+        log_with_vllm()
         self.settings = from_environment()
         patches.mend_cpu_sampling()
         model = vllm_config.model_config

@@ -45,10 +45,12 @@ def predicted(body: dict[str, Any]) -> str | None:
     if not isinstance(prediction, dict) or prediction.get("type") != "content":
         raise BadRequest("prediction", f'want {{"type": "content", "content": ...}}, got {str(prediction)[:80]}')
     content = prediction.get("content")
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part for part in parts]
-    if not all(isinstance(text, str) for text in texts):
-        raise BadRequest("prediction.content", f"want text or a list of text parts, got {str(content)[:80]}")
+    texts: list[str] = []
+    for part in content if isinstance(content, list) else [content]:
+        text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part
+        if not isinstance(text, str):
+            raise BadRequest("prediction.content", f"want text or a list of text parts, got {str(content)[:80]}")
+        texts.append(text)
     return "".join(texts)
 
 

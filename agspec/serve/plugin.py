@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from prometheus_client import REGISTRY
 
+from agspec.engine.config import log_with_vllm
 from agspec.errors import AgspecError
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig, tool_wire_of
@@ -44,6 +45,7 @@ class Plugin:
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
         """Called once in each API server process, when the engine is ready. Never raises: that would end the server."""
+        log_with_vllm()
         state.agspec = None
         try:
             state.agspec = await make_hub(engine_client, args)
@@ -80,7 +82,8 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
     loop = asyncio.get_running_loop()
     hub.tasks += [loop.create_task(hub.run()), loop.create_task(hub.watch())]
     REGISTRY.register(HubMetrics(hub))
-    log.warning("agspec is on: tool wire %s, %s", wire, "tenants share" if config.share_tenants else "a tenant a key")
+    told = "all keys share their stores" if config.share_tenants else "a tenant an API key; without keys all are one"
+    log.info("agspec is on: tool arguments are %s, %s", wire, told)
     return hub
 
 

@@ -114,15 +114,13 @@ def test_four_apis(server: Server) -> None:
 
 def test_a_prediction_is_drafted(server: Server) -> None:
     """The model's own answer, expected: nearly all of it is drafted and accepted, in a tenant that has seen nothing."""
-    fresh = {"authorization": "Bearer theirs"}
     body = {"messages": [{"role": "user", "content": "Tell me about the sea."}], "temperature": 0, "max_tokens": 80}
-    before = server.stats()["num_accepted_tokens"]
-    said = server.post("/v1/chat/completions", body, headers=fresh)["choices"][0]["message"]["content"]
-    between = server.stats()["num_accepted_tokens"]
-    prediction = {"type": "content", "content": said}
-    again = {**fresh, "x-agspec-tenant": "new"}
-    server.post("/v1/chat/completions", {**body, "prediction": prediction}, headers=again)
-    assert server.stats()["num_accepted_tokens"] - between > between - before + 20
+    said = server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"]
+    before = server.stats()["by_source"]["aligned"]["num_accepted_tokens"]
+    expecting = {**body, "prediction": {"type": "content", "content": said}}
+    again = server.post("/v1/chat/completions", expecting, headers={"x-agspec-tenant": "new"})
+    assert again["choices"][0]["message"]["content"] == said
+    assert server.stats()["by_source"]["aligned"]["num_accepted_tokens"] - before > 60
 
 
 def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Server) -> None:

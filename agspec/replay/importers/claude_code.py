@@ -33,22 +33,24 @@ class _Stream:
 
 
 def read(sources: Sequence[Path], importing: Importing) -> Iterator[Call]:
-    """Calls file by file, in order of their replies."""
+    """Calls file by file, in the order in which their replies began."""
     for path in importing.files(sources, ".jsonl"):
         streams: dict[str, _Stream] = {}
+        found: list[tuple[int, Call]] = []
         with importing.guard():
             for number, line in enumerate(load(path).split(b"\n"), 1):
                 if line.strip():
                     with importing.guard():
-                        yield from _line(json_object(line, path, number), path, number, streams, importing)
+                        found += _line(json_object(line, path, number), path, number, streams, importing)
         for stream in streams.values():
             with importing.guard():
-                yield from _flush(stream, path)
+                found += _flush(stream, path)
+        yield from (call for _, call in sorted(found, key=lambda item: item[0]))
 
 
 def _line(
     record: dict[str, Any], path: Path, number: int, streams: dict[str, _Stream], importing: Importing
-) -> Iterator[Call]:
+) -> Iterator[tuple[int, Call]]:
     agent = str(record.get("agentId") or "sidechain") if record.get("isSidechain") else ""
     stream = streams.get(agent)
     if stream is None:
@@ -73,7 +75,7 @@ def _line(
     stream.blocks += content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
-def _flush(stream: _Stream, path: Path) -> Iterator[Call]:
+def _flush(stream: _Stream, path: Path) -> Iterator[tuple[int, Call]]:
     """The reply under way has ended."""
     blocks, stream.blocks, stream.reply = stream.blocks, [], None
     said = list(anthropic_messages("assistant", blocks))
@@ -84,11 +86,12 @@ def _flush(stream: _Stream, path: Path) -> Iterator[Call]:
     if not stream.history:
         raise RecordError(path, stream.line, "want a message before the first reply, got none")
     answer = said[0] if said else Message(role="assistant")
-    yield Call(
+    call = Call(
         session=stream.session,
         messages=tuple(stream.history),
         output=Output(content=answer.content, reasoning=thinking, tool_calls=answer.tool_calls),
         model=stream.model,
         scaffold="claude-code",
     )
+    yield stream.line, call
     stream.history.append(answer)
