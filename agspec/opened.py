@@ -13,7 +13,7 @@ from agspec.tokens import Tokenizer, Tokens
 
 @dataclass(frozen=True, eq=False)
 class OpenFile:
-    """What identifies an opened file, path and content, and its emission forms as token arrays."""
+    """What identifies an opened file (path, content and forms), and its emission forms as token arrays."""
 
     key: tuple[str, int]
     forms: tuple[Tokens, ...]
@@ -29,7 +29,8 @@ def open_files(
 def open_file(path: str | None, text: str, forms: tuple[Form, ...], tokenizer: Tokenizer) -> OpenFile:
     """A file's text in each of ``forms``."""
     return OpenFile(
-        (path or "", hash_text(text)), tuple(tokenizer.encode(emitted) for _, emitted in emissions(text, forms))
+        (path or "", hash_text("\0".join([text, *(form.name for form in forms)]))),
+        tuple(tokenizer.encode(emitted) for _, emitted in emissions(text, forms)),
     )
 
 

@@ -205,6 +205,7 @@ def write_git(folder: Path) -> Path:
     return path
 
 
+HALF = gzip.compress(b"{}" * 99, mtime=0)[:-9]
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "mini-swe-agent": write_mini,
     "aider": write_aider,
@@ -480,7 +481,7 @@ BROKEN: list[tuple[str, str, bytes, str]] = [
     *((kind, name, b"", "record 1: want ") for kind, name in [
         ("mini-swe-agent", "x.traj.json"), ("aider", "x.history"), ("swe-agent", "x.traj"), ("openhands", "x.json"),
         ("openai", "x.jsonl"), ("git", "x")]),
-    *((kind, name, gzip.compress(b"{}" * 99)[:-9], "record 1: want a whole gzip file, got a") for kind, name in [
+    *((kind, name, HALF, "record 1: want a whole gzip file, got a") for kind, name in [
         ("mini-swe-agent", "x.traj.json.gz"), ("aider", "x.history.gz"), ("swe-agent", "x.traj.gz"),
         ("openhands", "x.tar.gz"), ("openai", "x.jsonl.gz")]),
     *((kind, name, b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage", "record 1: want a whole gzip file") for kind, name in [

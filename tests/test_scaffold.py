@@ -307,3 +307,14 @@ def test_swe_agent_demos() -> None:
         (2, 2, 2), (2, 2, 2), (12, 10, 2), (3, 2, 2), (3, 2, 2), (10, 7, 3), (8, 7, 2),
         (7, 6, 2), (8, 6, 2), (8, 6, 2), (9, 5, 3), (8, 7, 2), (7, 6, 2),
     ]  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+def test_a_flood_of_markers_is_gone_through_once() -> None:
+    for role, text in (
+        ("system", "You are a " * 20_000 + ", your goal is "),
+        ("system", "You are a x, named y, your goal is z. " * 5_000),
+        ("user", "Role: You are a professional engineer" * 26_000),
+        ("user", "<update_snippet>" * 26_000),
+    ):
+        load_profiles().classify([Message(role=role, content=text)])

@@ -23,12 +23,14 @@ from agspec.commands import options
 @click.option(
     "--workspace", metavar="DIR", type=click.Path(path_type=Path), help="the agents' working copy, a git repository"
 )
+@click.option("--profiles", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="further profiles")
 @click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="append what is served to this trace")
 @click.option("--redact", metavar="REGEX", multiple=True, help="further secrets that a record leaves out")
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
 @click.option(
-    "--session-minutes", type=float, default=240, show_default=True, help="unused that long, a session is over"
-)
+    "--session-minutes", type=click.FloatRange(min=0, min_open=True), default=240, show_default=True,
+    help="unused that long, a session is over",
+)  # fmt: skip
 @options.caps_option
 @options.corpus_option
 @options.cost_option
@@ -40,6 +42,7 @@ def serve_command(
     scaffold: str,
     tool_wire: str,
     workspace: Path | None,
+    profiles: tuple[Path, ...],
     record: Path | None,
     redact: tuple[str, ...],
     share_tenants: bool,
@@ -60,15 +63,17 @@ def serve_command(
     from agspec.serve.recorder import Recorder
     from agspec.serve.workspace import Workspace
 
+    known = load_profiles(*profiles)
     if scaffold != "auto":
-        load_profiles().get(scaffold)
+        known.get(scaffold)
     if workspace is not None:
         workspace = Workspace(workspace).root
-    if record is not None:
-        record = Recorder(record.absolute(), redact=redact).path_of("")
+    if record is not None and not print_command:
+        Recorder(record, redact=redact)
     settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
     config = ServeConfig.model_validate(
-        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record,
+        {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record and record.absolute(),
+         "profiles": tuple(folder.absolute() for folder in profiles),
          "redact": redact, "share_tenants": share_tenants, "session_minutes": session_minutes}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)

@@ -142,9 +142,10 @@ class Drafter:
         return ended
 
     def share(self, ended: Ended) -> None:
-        """An output goes to the tenant's other sessions."""
+        """An output goes to the tenant's other sessions; to nobody where the tenant is gone."""
         self.intake.wait()
-        self.intake.add(ended.tenant.shared, ended.output, tail=ended.tail)
+        if any(tenant is ended.tenant for tenant in self.homes.tenants.values()):
+            self.intake.add(ended.tenant.shared, ended.output, tail=ended.tail)
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""

@@ -94,6 +94,10 @@ class _Append:
     document: Any = None
 
 
+MOST_WAITING = 1 << 23
+"""Tokens that may wait for all stores together; more is refused and counted, so that no flood of text fills memory."""
+
+
 class Intake:
     """Texts on their way into stores: in order, so many tokens a step, never by the clock.
 
@@ -103,7 +107,9 @@ class Intake:
 
     def __init__(self, tokens_per_step: int) -> None:
         self.tokens_per_step = tokens_per_step
+        self.num_refused_tokens = 0
         self._queue: deque[_Append] = deque()
+        self._num_waiting = 0
         self._thread: ThreadPoolExecutor | None = None
         self._running: Future[int] | None = None
         self._begun = False
@@ -133,12 +139,16 @@ class Intake:
 
     def add(self, store: Store, tokens: Tokens, *, tail: Tokens = EMPTY) -> None:
         """A new document of ``store`` that holds ``tokens`` and goes on after ``tail``."""
-        if tokens.size:
+        if self._num_waiting + tokens.size > MOST_WAITING:
+            self.num_refused_tokens += int(tokens.size)
+        elif tokens.size:
+            self._num_waiting += int(tokens.size)
             self._queue.append(_Append(store, tokens, tail))
 
     def drop(self, store: Store) -> None:
         """Forget what is still on its way into ``store``."""
         self._queue = deque(entry for entry in self._queue if entry.store is not store)
+        self._num_waiting = sum(int(entry.tokens.size) for entry in self._queue)
 
     def step(self) -> int:
         """Move up to ``tokens_per_step`` tokens; how many went."""
@@ -150,6 +160,7 @@ class Intake:
             part, entry.tokens = entry.tokens[:left], entry.tokens[left:]
             entry.store.extend(entry.document, part)
             left -= int(part.size)
+            self._num_waiting -= int(part.size)
             if not entry.tokens.size:
                 self._queue.popleft()
         return self.tokens_per_step - left
@@ -157,4 +168,4 @@ class Intake:
     @property
     def num_waiting_tokens(self) -> int:
         """Tokens not yet in their store."""
-        return sum(int(entry.tokens.size) for entry in self._queue)
+        return self._num_waiting

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,16 @@ SESSION, TENANT, ROLE = "agspec_session", "agspec_tenant", "agspec_role"
 """Keys of a request's extra_args (``vllm_xargs`` over HTTP); all optional."""
 REQUEST = "agspec_request"
 """As these: a name under which ``agspec_ended`` will tell whether the request's output was taken to its end."""
+SECRET = "AGSPEC_SECRET"
+"""Variable that ``agspec serve`` sets: only requests whose name begins with its value are drafted for then.
+
+So what reaches the engine past our middleware, by another route or in a form it could not read, joins no tenant.
+"""
+
+
+def new_secret() -> str:
+    """A value for SECRET."""
+    return secrets.token_hex(16)
 
 
 def to_environment(settings: Settings) -> dict[str, str]:

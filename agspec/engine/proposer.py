@@ -7,6 +7,7 @@ the place of a list, so everything that leaves here is checked, and whatever goe
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.request import Row
 from agspec.engine import patches
-from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT, from_environment, log_with_vllm
+from agspec.engine.config import REQUEST, ROLE, SECRET, SESSION, TENANT, from_environment, log_with_vllm
 from agspec.engine.parked import Parked
 from agspec.tokens import as_tokens, load_tokenizer
 
@@ -57,6 +58,7 @@ class Proposer:
         self.num_steps = 0
         self.propose_s = 0.0
         self._warned = False
+        self._secret = os.environ.get(SECRET, "")
         self.reset()
         _warm_up(self.settings, self.tokenizer)
 
@@ -115,16 +117,19 @@ class Proposer:
 
     def ended(self, key: str, complete: bool) -> None:
         """The API side's word on the request of that name: whether its output was taken to its end."""
+        self.expected.pop(key, None)
         for output in self.parked.told(key, complete):
             self._guard("finish", self.drafter.share, output)
 
     def state(self) -> dict[str, Any]:
         """What is held and waits: requests, sessions, bytes of the stores; and the time drafting took."""
+        self.drafter.intake.wait()
         homes = self.drafter.homes
         return {
             "num_requests": len(self.drafter.requests),
             "num_sessions": len(homes.sessions),
             "num_waiting_tokens": self.drafter.intake.num_waiting_tokens,
+            "num_refused_tokens": self.drafter.intake.num_refused_tokens,
             "num_parked": len(self.parked),
             "stores": homes.sizes(),
             "propose": {"num_steps": self.num_steps, "seconds": self.propose_s},
@@ -132,7 +137,7 @@ class Proposer:
 
     def expect(self, key: str, output: npt.NDArray[np.int32]) -> None:
         """What the client expects the request of that name to put out; it may come before the request or after."""
-        self.expected[key] = output
+        output = self.expected[key] = output[: self.max_model_len]
         while len(self.expected) > EXPECTED:
             self.expected.popitem(last=False)
         for request, name in self._named.items():
@@ -158,14 +163,16 @@ class Proposer:
         request = batch.req_ids[i]
         n = int(num_tokens[i])
         if request not in self.drafter:
-            self._start(request, np.array(token_ids[i, : batch.num_prompt_tokens[i]], np.int32))
+            extra = _extra_args(self.runner.requests.get(request))
+            if not str(extra.get(REQUEST, "")).startswith(self._secret):
+                return None
+            self._start(request, np.array(token_ids[i, : batch.num_prompt_tokens[i]], np.int32), extra)
         start = max(0, n - max(MAX_CONTEXT, len(sampled)))
         context = np.array(token_ids[i, start:n], np.int32)
         room = min(self.num_speculative_tokens, self.max_model_len - n - 1)
         return Row(request, context, min(len(sampled), int(context.size)), max(0, room))
 
-    def _start(self, request: str, prompt: npt.NDArray[np.int32]) -> None:
-        extra = _extra_args(self.runner.requests.get(request))
+    def _start(self, request: str, prompt: npt.NDArray[np.int32], extra: dict[str, Any]) -> None:
         session = extra.get(SESSION)
         self.drafter.start(
             request,

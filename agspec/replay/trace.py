@@ -184,6 +184,10 @@ class TraceLines:
         record.setdefault("output", {})
         return orjson.dumps({**record, "keep": keep}) + b"\n"
 
+    def forget(self, session: str) -> None:
+        """A later call of the session is written whole."""
+        self._last.pop(session, None)
+
 
 def header_line(kind: str, sources: tuple[str, ...] = ()) -> bytes:
     """A trace file's first line."""

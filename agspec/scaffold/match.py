@@ -19,6 +19,8 @@ from agspec.scaffold.profile import Emit, Marker, Profile, ToolWire, Where, read
 from agspec.scaffold.reads import OpenedFile, opened_files
 
 GENERIC = "generic"
+LINE_WINDOW = 4096
+"""Characters of a line that a marker's regex sees."""
 _WEIGHT: dict[Where, int] = {"header": 3, "system": 2, "tool": 1, "user": 0}
 """Which place is to be believed first: a task's text may quote any agent's prompt."""
 
@@ -127,10 +129,21 @@ class Profiles:
         return [(text.encode(), regions) for text, regions in follows.items()]
 
     def _hits(self, messages: Sequence[Message], tools: Sequence[str], headers: Mapping[str, str]) -> Iterator[_Entry]:
+        """Each entry that stands, once a text; its regex is tried once a line."""
         for where, text in _places(messages, tools, headers):
+            stood: set[_Entry] = set()
+            tried: dict[_Entry, int] = {}
             for last, found in self._automaton.iter(text):
                 for entry in found:
-                    if entry.marker.where == where and _stands(entry.marker, text, last + 1):
+                    if entry.marker.where != where or entry in stood:
+                        continue
+                    start = last + 1 - len(entry.marker.text)
+                    line = text.rfind("\n", tried.get(entry, 0), start) + 1 or tried.get(entry, 0)
+                    if entry.marker.regex is not None and tried.get(entry) == line:
+                        continue
+                    tried[entry] = line
+                    if _stands(entry.marker, text, start, line):
+                        stood.add(entry)
                         yield entry
 
 
@@ -158,13 +171,12 @@ def _places(
         yield "header", f"{name.lower()}: {value}"
 
 
-def _stands(marker: Marker, text: str, stop: int) -> bool:
-    start = stop - len(marker.text)
+def _stands(marker: Marker, text: str, start: int, line: int) -> bool:
     if marker.where == "tool":
         return len(text) == len(marker.text)
     if marker.where == "header" and start:
         return False
-    return marker.regex is None or marker.regex.match(text, text.rfind("\n", 0, start) + 1) is not None
+    return marker.regex is None or marker.regex.match(text, line, min(len(text), line + LINE_WINDOW)) is not None
 
 
 def _strength(marker: Marker) -> tuple[int, int, int]:

@@ -13,6 +13,9 @@ import orjson
 
 from agspec.messages import Message, ToolCall, anthropic_messages, text_of
 
+ENDED = ("completed", "incomplete")
+"""Status of a response that has all it will have; one in the background is queued or in progress."""
+
 
 @dataclass
 class Answer:
@@ -28,7 +31,7 @@ def read_answer(path: str, content: bytes, *, streamed: bool) -> Answer:
         if streamed:
             return _STREAMED[path](list(events(content)))
         body = orjson.loads(content)
-        return Answer(list(_WHOLE[path](body)), complete=True)
+        return Answer(list(_WHOLE[path](body)), complete=body.get("status", "completed") in ENDED)
     except (ValueError, TypeError, KeyError, AttributeError):
         return Answer()
 
@@ -81,6 +84,8 @@ def _choices_stream(stream: Iterable[dict[str, Any]]) -> Answer:
     pieces: dict[int, _Piece] = {}
     complete = False
     for event in stream:
+        if "error" in event:
+            return _answer(pieces, complete=False)
         complete |= bool(event.get("done"))
         for choice in event.get("choices") or ():
             piece, delta = pieces.setdefault(choice["index"], _Piece()), choice.get("delta") or {}

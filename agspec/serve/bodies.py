@@ -43,15 +43,20 @@ def predicted(body: dict[str, Any]) -> str | None:
     if prediction is None:
         return None
     if not isinstance(prediction, dict) or prediction.get("type") != "content":
-        raise BadRequest("prediction", f'want {{"type": "content", "content": ...}}, got {str(prediction)[:80]}')
+        raise BadRequest("prediction", f'want {{"type": "content", "content": ...}}, got {_kind(prediction)}')
     content = prediction.get("content")
     texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
         text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part
         if not isinstance(text, str):
-            raise BadRequest("prediction.content", f"want text or a list of text parts, got {str(content)[:80]}")
+            raise BadRequest("prediction.content", f"want text or a list of text parts, got {_kind(part)}")
         texts.append(text)
     return "".join(texts)
+
+
+def _kind(value: Any) -> str:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return f"type {kind[:40]!r}" if isinstance(kind, str) else type(value).__name__
 
 
 def _chat(body: dict[str, Any]) -> Iterator[Message]:
@@ -62,7 +67,7 @@ def _chat(body: dict[str, Any]) -> Iterator[Message]:
 
 def _completions(body: dict[str, Any]) -> Iterator[Message]:
     prompt = body.get("prompt")
-    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str):
+    if isinstance(prompt, list) and len(prompt) == 1:
         prompt = prompt[0]
     if isinstance(prompt, str):
         yield Message(role="user", content=prompt)

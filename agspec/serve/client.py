@@ -56,7 +56,14 @@ class Client:
         answer = self.ask(path)
         if answer.status_code != 200:
             raise InputError(f"{self.root}{path}: want 200, got {answer.status_code}: {answer.text[:100]}")
+        return _decoded(answer)
+
+
+def _decoded(answer: httpx.Response) -> Any:
+    try:
         return answer.json()
+    except ValueError as error:
+        raise InputError(f"{answer.url}: want JSON, got {answer.text[:60]!r}") from error
 
 
 def examine(client: Client, *, model: str | None) -> Iterator[Finding]:
@@ -73,7 +80,10 @@ def examine(client: Client, *, model: str | None) -> Iterator[Finding]:
         f"base URL {client.root}/v1",
         f"OpenAI clients want the base URL with /v1: {client.root}/v1" if wrong else None,
     )
-    models = {entry["id"]: entry for entry in listed.json()["data"]}
+    models = {entry["id"]: entry for entry in _decoded(listed).get("data", ())}
+    if not models:
+        yield Finding("model", "the server lists none")
+        return
     if model is not None and model not in models:
         yield Finding("model", f"want one of {', '.join(models)}, got {model}")
         return
@@ -87,7 +97,7 @@ def examine(client: Client, *, model: str | None) -> Iterator[Finding]:
         yield Finding("agspec", f"this server does not draft with agspec: {told}")
         return
     yield Finding("agspec is on")
-    before = _accepted(stats.json())
+    before = _accepted(_decoded(stats))
     body = {"model": name, "prompt": REPEATED * 6, "max_tokens": 48, "temperature": 0}
     answer = client.ask("/v1/completions", body)
     if answer.status_code != 200:

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 from agspec import embedded
-from agspec.engine.config import to_environment
+from agspec.engine.config import SECRET, new_secret, to_environment
 from agspec.engine.launcher import EXTENSION, PROPOSER
 from agspec.errors import InputError, MissingExtraError
 from agspec.serve.config import ServeConfig
@@ -68,6 +69,7 @@ def command(
     variables = {
         **(EMBEDDED_ENVIRONMENT if model == "embedded" else {}),
         PLUGINS: ",".join([*plugins, *(() if "agspec" in plugins else ("agspec",))]),
+        SECRET: environment.get(SECRET) or new_secret(),
         **to_environment(settings),
         **config.to_environment(),
     }
@@ -75,11 +77,13 @@ def command(
 
 
 def _program() -> tuple[str, ...]:
+    """The ``vllm`` command beside this Python, or our launcher where the wheel's does not start."""
+    beside = Path(sys.executable).with_name("vllm")
     try:
         metadata.version("vllm")
     except metadata.PackageNotFoundError:
         return sys.executable, "-m", "agspec.engine.vllm_cpu"
-    return ("vllm",)
+    return (str(beside) if beside.exists() else "vllm",)
 
 
 def _flags(flags: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,8 @@ STRAYED = (0.6, 1.3)
 """Accepted tokens over foretold ones beyond which the odds no longer hold."""
 WAITING = 1000
 """Jobs that may wait for the engine; more, and opened files are left out and counted."""
+LONGEST_TOKEN = 16
+"""Characters of a token at most, on average: text beyond the model's context times this is left out."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Hub:
         tokenizer: Tokenizer,
         tool_wire: ToolWire,
         rpc: Rpc,
+        max_model_len: int,
+        secret: str = "",
         workspace: Workspace | None = None,
         recorder: Recorder | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -102,10 +106,12 @@ class Hub:
         self._tokenizer = tokenizer
         self._tool_wire = tool_wire
         self._rpc = rpc
+        self._most_characters = LONGEST_TOKEN * max_model_len
+        self._secret = secret
         self._workspace = workspace
         self._recorder = recorder
         self._clock = clock
-        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(WAITING)
+        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
         self._pushed: OrderedDict[bytes, None] = OrderedDict()
         self.tasks: list[asyncio.Task[None]] = []
         self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
@@ -123,7 +129,7 @@ class Hub:
 
     async def watch(self, every_s: float = LOOK_S) -> None:
         """Keep the statistics fresh, for ever, and say once when the odds no longer hold."""
-        told = False
+        told, evicted = False, 0
         while True:
             await asyncio.sleep(every_s)
             try:
@@ -131,6 +137,10 @@ class Hub:
             except Exception as error:
                 self._count("statistics", error)
                 continue
+            lost = stats.get("stores", {}).get("workspace", {}).get("num_evicted_tokens", 0)
+            if lost != evicted:
+                evicted = lost
+                self._pushed.clear()
             drift = stats.get("drift")
             if drift is not None and not told and not STRAYED[0] <= drift <= STRAYED[1]:
                 told = True
@@ -159,14 +169,14 @@ class Hub:
             session.scaffold = match.scaffold.name
             session.roles[match.role] += 1
             self._push(tenant, match, asked)
-            key = uuid4().hex
+            key = f"{self._secret}{uuid4().hex}"
             theirs = body.get("vllm_xargs")
             kept = {k: v for k, v in theirs.items() if not k.startswith(OURS)} if isinstance(theirs, dict) else {}
             body["vllm_xargs"] = {
                 **kept, SESSION: session.name, TENANT: tenant, ROLE: match.role, REQUEST: key,
             }  # fmt: skip
             if expected:
-                self._add(lambda: self._expect(key, expected))
+                self._add(lambda: self._expect(key, expected[: self._most_characters]))
             model, tools = body.get("model"), body.get("tools")
             return Exchange(
                 path, orjson.dumps(body), session, key, asked, match, model if isinstance(model, str) else None,
@@ -178,22 +188,24 @@ class Hub:
 
     def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
         """The response to an exchange has ended. ``whole``: the client took all of it and all of it was kept."""
+        complete = False
         try:
-            complete = False
             if status == 200 and whole:
                 answer = read_answer(exchange.path, content, streamed=streamed)
                 complete = answer.complete
                 if complete:
                     self.sessions.answered(exchange.session, answer.messages)
-                    if self._recorder is not None:
+                    if self._recorder is not None and exchange.asked.messages:
                         self._add(lambda: self._record(exchange, answer.messages))
-            self._add(lambda: self._call("agspec_ended", exchange.key, complete))
         except Exception as error:
             self._count("answer", error)
+        finally:
+            self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
 
     async def refresh(self) -> list[dict[str, Any]]:
         """The workers' statistics, newly asked for."""
-        self.stats = await self._rpc("agspec_stats", ())
+        found = await self._rpc("agspec_stats", ())
+        self.stats = [{key: value for key, value in worker.items() if key != "drafts"} for worker in found]
         return self.stats
 
     def _match(self, asked: Asked, headers: Mapping[str, str]) -> Match:
@@ -204,12 +216,16 @@ class Hub:
         return Match(scaffold, scaffold.profile.role, scaffold.profile.emits)
 
     def _push(self, tenant: str, match: Match, asked: Asked) -> None:
-        new = [message for message in asked.messages if message.role != "assistant" and self._is_new(tenant, message)]
+        if sum(len(message.content) for message in asked.messages) > self._most_characters:
+            return  # vLLM refuses it
+        forms = ",".join(form.name for form in match.forms(self._tool_wire))
+        told = (tenant, match.scaffold.name, forms)
+        new = [message for message in asked.messages if message.role != "assistant" and self._is_new(told, message)]
         if new:
             self._add(lambda: self._open(tenant, match, new))
 
-    def _is_new(self, tenant: str, message: Message) -> bool:
-        key = digest(tenant, message.role, message.content)
+    def _is_new(self, told: tuple[str, ...], message: Message) -> bool:
+        key = digest(*told, message.role, message.content)
         if key in self._pushed:
             self._pushed.move_to_end(key)
             return False
@@ -242,19 +258,23 @@ class Hub:
         read = [(path, self._workspace.read(path)) for path in named]
         real = [open_file(path, text, forms, self._tokenizer) for path, text in read if text is not None]
         instead = {file.key[0] for file in real}
-        return [*real, *(file for file in shown if not any(file.key[0].endswith(path) for path in instead))]
+        return [*real, *(file for file in shown if not any(f"/{file.key[0]}".endswith(f"/{path}") for path in instead))]
 
     def _close(self, session: Session) -> None:
-        self._add(lambda: self._call("agspec_close_session", session.name, session.tenant))
+        if self._recorder is not None:
+            self._recorder.forget(session.tenant, session.name)
+        self._jobs.put_nowait(lambda: self._call("agspec_close_session", session.name, session.tenant))
 
     async def _call(self, method: str, *args: Any) -> None:
         await self._rpc(method, args)
 
     def _add(self, job: Callable[[], Awaitable[None]]) -> None:
-        try:
+        """A job that may be left out when too many wait."""
+        if self._jobs.qsize() < WAITING:
             self._jobs.put_nowait(job)
-        except asyncio.QueueFull:
+        else:
             self.num_dropped_jobs += 1
+            self._pushed.clear()
 
     def _count(self, what: str, error: Exception) -> None:
         if not self.errors[what]:

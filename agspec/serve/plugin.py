@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from argparse import Namespace
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from prometheus_client import REGISTRY
 
-from agspec.engine.config import log_with_vllm
+from agspec.engine.config import SECRET, log_with_vllm
 from agspec.errors import AgspecError
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig, tool_wire_of
@@ -77,7 +78,9 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
         tool_wire=wire,
         rpc=rpc,
         workspace=None if config.workspace is None else Workspace(config.workspace),
-        recorder=None if config.record is None else Recorder(config.record, redact=config.redact),
+        recorder=_recorder(config, args),
+        max_model_len=engine_client.model_config.max_model_len,
+        secret=os.environ.get(SECRET, ""),
     )
     loop = asyncio.get_running_loop()
     hub.tasks += [loop.create_task(hub.run()), loop.create_task(hub.watch())]
@@ -85,6 +88,16 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
     told = "all keys share their stores" if config.share_tenants else "a tenant an API key; without keys all are one"
     log.info("agspec is on: tool arguments are %s, %s", wire, told)
     return hub
+
+
+def _recorder(config: ServeConfig, args: Namespace) -> Recorder | None:
+    """The recorder; each of several API server processes has a file of its own, for a trace has one writer."""
+    if config.record is None:
+        return None
+    name, dot, suffixes = config.record.name.partition(".")
+    several = (getattr(args, "api_server_count", None) or 1) > 1
+    path = config.record.with_name(f"{name}-{os.getpid()}{dot}{suffixes}") if several else config.record
+    return Recorder(path, redact=config.redact)
 
 
 def _hub(request: Request) -> Hub:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Literal
+from uuid import uuid4
 
 import orjson
 
@@ -33,8 +34,8 @@ SHORTEST_LINE = 24
 ENOUGH_LINES = 2
 """Lines of one session's answers that a request must hold to be linked by them."""
 MOST_HASHES = {"requests": 1 << 16, "answers": 1 << 16, "lines": 1 << 18}
-"""Of one tenant, the latest."""
-TEXT_SEEN = 1 << 20
+"""Of one tenant, the latest. Lines are hashed by this process's own hash, the fastest: nobody else sees it."""
+TEXT_SEEN = 1 << 17
 """Characters of a request, its latest, that are searched for lines."""
 
 
@@ -58,21 +59,24 @@ class _Owners:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._owners: OrderedDict[bytes, Session | None] = OrderedDict()
+        self._owners: OrderedDict[bytes | int, Session | None] = OrderedDict()
 
-    def get(self, key: bytes) -> Session | None:
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    def get(self, key: bytes | int) -> Session | None:
         """The owner, if it has one and is not over."""
         owner = self._owners.get(key)
         return None if owner is None or owner.over else owner
 
-    def give(self, key: bytes, session: Session) -> None:
+    def give(self, key: bytes | int, session: Session) -> None:
         """``session`` is the owner."""
         self._owners[key] = session
         self._owners.move_to_end(key)
         if len(self._owners) > self._most:
             self._owners.popitem(last=False)
 
-    def claim(self, key: bytes, session: Session) -> None:
+    def claim(self, key: bytes | int, session: Session) -> None:
         """``session`` is the owner, unless another one is: then nobody is."""
         if key in self._owners:
             owner = self._owners[key]
@@ -113,7 +117,6 @@ class Sessions:
         self._clock = clock
         self._ended = ended
         self._tenants: dict[str, _Index] = {}
-        self._number = 0
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._by_use.values()))
@@ -175,12 +178,11 @@ class Sessions:
             key_of = _answer_key(message) if message.role == "assistant" else None
             if key_of is not None and (found := index.answers.get(key_of)) is not None:
                 return found, "answer"
-        if (found := _by_quote(index, asked)) is not None:
+        if index.late and (found := _by_quote(index, asked)) is not None:
             return found, "quote"
-        if (found := _by_lines(index, asked)) is not None:
+        if len(index.lines) and (found := _by_lines(index, asked)) is not None:
             return found, "lines"
-        self._number += 1
-        return self._open(index, tenant, f"linked-{self._number}"), "new"
+        return self._open(index, tenant, f"linked-{uuid4().hex[:12]}"), "new"
 
     def _open(self, index: _Index, tenant: str, name: str) -> Session:
         now = self._clock()
@@ -219,7 +221,7 @@ def _calls(message: Message) -> Iterator[str]:
         yield call.name
         try:
             yield orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS).decode()
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             yield call.arguments
 
 
@@ -229,15 +231,15 @@ def _answer_key(message: Message) -> bytes | None:
     return digest(said, *calls) if calls or len(said) >= SHORTEST_ANSWER else None
 
 
-def _lines(message: Message) -> Iterator[bytes]:
+def _lines(message: Message) -> Iterator[int]:
     for text in (message.content, *(call.arguments for call in message.tool_calls)):
         yield from _lines_of(text)
 
 
-def _lines_of(text: str) -> Iterator[bytes]:
+def _lines_of(text: str) -> Iterator[int]:
     for line in text.splitlines():
         if len(line := line.strip()) >= SHORTEST_LINE:
-            yield digest(line)
+            yield hash(line)
 
 
 def _by_quote(index: _Index, asked: Asked) -> Session | None:

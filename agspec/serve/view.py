@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -25,7 +26,7 @@ def _counts(name: str, counts: dict[str, dict[str, int]]) -> Table:
         column.justify = "right"
     for key, row in sorted(counts.items(), key=lambda item: -item[1]["num_accepted_tokens"]):
         drafts, drafted, accepted = (row[k] for k in ("num_drafts", "num_draft_tokens", "num_accepted_tokens"))
-        table.add_row(key, f"{drafts:,}", f"{drafted:,}", f"{accepted:,}", f"{accepted / max(1, drafts):.2f}")
+        table.add_row(escape(key), f"{drafts:,}", f"{drafted:,}", f"{accepted:,}", f"{accepted / max(1, drafts):.2f}")
     return table
 
 
@@ -34,5 +35,5 @@ def _sessions(sessions: list[dict[str, Any]]) -> Table:
     table.columns[2].justify = "right"
     for session in sessions[:20]:
         roles, links = (" ".join(f"{k} {n}" for k, n in session[key].items()) for key in ("roles", "links"))
-        table.add_row(session["session"][:40], session["scaffold"], str(session["num_requests"]), roles, links)
+        table.add_row(escape(session["session"][:40]), session["scaffold"], str(session["num_requests"]), roles, links)
     return table

@@ -8,18 +8,25 @@ leads outside, never secrets, never large ones.
 from __future__ import annotations
 
 import fnmatch
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ahocorasick
-from git import InvalidGitRepositoryError, NoSuchPathError, Repo
+from git import GitCommandError, InvalidGitRepositoryError, NoSuchPathError, Repo
 
 from agspec.errors import InputError
 
+log = logging.getLogger("agspec")
+
 LARGEST = 256 << 10
 """Bytes of a file that is read."""
-SECRET = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "credentials*", "*.p12", ".netrc", ".npmrc")
+SECRET = (
+    ".env", ".env.*", ".envrc", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa*",
+    "id_dsa*", "id_ecdsa*", "id_ed25519*", "credentials*", ".git-credentials", ".netrc", ".npmrc", ".pypirc",
+    ".htpasswd",
+)  # fmt: skip
 """File names that are never read."""
 NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 """Characters that go on a file name: what is named must end before and begin after one."""
@@ -36,7 +43,9 @@ class Workspace:
         if self._repo.working_tree_dir is None:
             raise InputError(f"{root}: want the working copy of a git repository, got a bare one")
         self.root = Path(self._repo.working_tree_dir).resolve()
+        self._failed = False
         self._stamp: float | None = None
+        self._tracked: frozenset[str] = frozenset()
         self._automaton: Any = None
 
     def named(self, text: str) -> Iterator[str]:
@@ -58,12 +67,13 @@ class Workspace:
 
     def read(self, path: str) -> str | None:
         """The text of a tracked file; None where it may not or cannot be read as text."""
-        place = self.root / path
-        if any(fnmatch.fnmatch(place.name.lower(), pattern) for pattern in SECRET):
-            return None
+        self._paths()
         try:
-            real = place.resolve(strict=True)
-            if not real.is_relative_to(self.root) or not real.is_file() or real.stat().st_size > LARGEST:
+            real = (self.root / path).resolve(strict=True)
+            if not real.is_relative_to(self.root) or real.relative_to(self.root).as_posix() not in self._tracked:
+                return None
+            secret = any(fnmatch.fnmatch(real.name.lower(), pattern) for pattern in SECRET)
+            if secret or not real.is_file() or real.stat().st_size > LARGEST:
                 return None
             return real.read_bytes().decode()
         except (OSError, UnicodeDecodeError, RuntimeError):
@@ -73,13 +83,17 @@ class Workspace:
         """The automaton over tracked paths, made anew when the index has changed."""
         try:
             stamp = Path(self._repo.index.path).stat().st_mtime
-        except OSError:
+            if stamp == self._stamp:
+                return self._automaton
+            tracked = frozenset(path for path in self._repo.git.ls_files("-z").split("\0") if path)
+        except (OSError, GitCommandError) as error:
+            if not self._failed:
+                log.warning("agspec: no files are read from %s: %s", self.root, error)
+            self._failed = True
             return None
-        if stamp != self._stamp:
-            automaton = ahocorasick.Automaton()
-            for path in self._repo.git.ls_files("-z").split("\0"):
-                if path:
-                    automaton.add_word(path, path)
-            automaton.make_automaton()
-            self._automaton, self._stamp = (automaton if len(automaton) else None), stamp
+        automaton = ahocorasick.Automaton()
+        for path in tracked:
+            automaton.add_word(path, path)
+        automaton.make_automaton()
+        self._automaton, self._tracked, self._stamp = (automaton if tracked else None), tracked, stamp
         return self._automaton

@@ -60,7 +60,8 @@ def test_the_same_conversation_by_three_apis(path: str, body: dict[str, Any]) ->
 
 def test_completions() -> None:
     assert read(COMPLETIONS, {"prompt": "def f("}) == Asked((Message(role="user", content="def f("),))
-    assert read(COMPLETIONS, {"prompt": ["a", "b"]}).messages[0].content == "a"
+    assert read(COMPLETIONS, {"prompt": ["a"]}).messages[0].content == "a"
+    assert read(COMPLETIONS, {"prompt": ["a", "b"]}) == Asked(())
     assert read(COMPLETIONS, {"prompt": [1, 2, 3]}) == Asked(())
 
 
@@ -134,6 +135,13 @@ def test_half_an_answer_is_incomplete(path: str, content: bytes) -> None:
 
 def test_an_aborted_stream_is_incomplete() -> None:
     aborted = {"choices": [{"index": 0, "delta": {}, "finish_reason": "abort"}]}
-    for events in ([delta(content="So")], [delta(content="So"), aborted, "[DONE]"]):
-        answer = read_answer(CHAT, stream(*events), streamed=True)
+    failed = {"error": {"message": "out of memory"}}
+    for events in ([], [aborted, "[DONE]"], [failed, "[DONE]"]):
+        answer = read_answer(CHAT, stream(delta(content="So"), *events), streamed=True)
         assert (answer.messages[0].content, answer.complete) == ("So", False)
+
+
+def test_a_response_in_the_background_has_not_ended() -> None:
+    for status, complete in (("queued", False), ("in_progress", False), ("completed", True), ("incomplete", True)):
+        content = json.dumps({"status": status, "output": []}).encode()
+        assert read_answer(RESPONSES, content, streamed=False).complete is complete

@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from agspec.engine.config import SECRET
 from agspec.engine.config import VARIABLE as SETTINGS
 from agspec.errors import InputError
 from agspec.serve.command import PLUGINS, Command, command
@@ -31,7 +32,12 @@ def test_everything_is_in_place() -> None:
         "method": "custom_class", "model": "agspec.engine.proposer.Proposer", "num_speculative_tokens": 16,
     }  # fmt: skip
     assert words[words.index("--worker-extension-cls") + 1] == "agspec.engine.extension.Extension"
+    secret = one.environment[SECRET]
+    assert len(secret) == 32
+    assert made().environment[SECRET] != secret
+    assert made(environment={SECRET: "mine"}).environment[SECRET] == "mine"
     assert one.environment == {
+        SECRET: secret,
         PLUGINS: "other,agspec",
         SETTINGS: '{"max_draft":16}',
         VARIABLE: '{"share_tenants":true}',

@@ -34,7 +34,7 @@ CAT = "Here's the result of running `cat -n` on /p/a.py:\n" + "".join(
 )
 
 
-STATS = {
+STATS: dict[str, Any] = {
     "by_source": {"session": {"num_drafts": 3, "num_draft_tokens": 30, "num_accepted_tokens": 20}},
     "by_role": {"coder": {"num_drafts": 3, "num_draft_tokens": 30, "num_accepted_tokens": 20}},
     "drift": 0.4, "num_requests": 1, "num_sessions": 2, "num_waiting_tokens": 0, "errors": {"draft": 1},
@@ -52,7 +52,7 @@ class Engine:
         self.says = "an answer of many words"
         self.hub = Hub(
             config or ServeConfig(), profiles=load_profiles(), tokenizer=make_tokenizer(), tool_wire="json",
-            rpc=self._rpc, **more,
+            rpc=self._rpc, max_model_len=4096, **more,
         )  # fmt: skip
         self.app = FastAPI()
         self.app.include_router(router)
@@ -62,7 +62,7 @@ class Engine:
 
     async def _rpc(self, method: str, args: tuple[Any, ...]) -> Any:
         self.calls.append((method, args))
-        return [STATS] if method == "agspec_stats" else [None]
+        return [{**STATS, "drafts": [["r", [1]]]}] if method == "agspec_stats" else [None]
 
     async def _chat(self, request: Request) -> Any:
         try:
@@ -135,7 +135,7 @@ def test_opened_files_reach_the_stores_once_and_as_they_will_be_written() -> Non
     assert (tenant, path) == ("", "/p/a.py")
     escaped = make_tokenizer().encode(json.dumps(FILE)[1:-1])
     assert [np.frombuffer(form, np.int32).tolist() for form in forms] == [escaped.tolist()]
-    assert {body["vllm_xargs"]["agspec_session"] for body in engine.bodies} == {"linked-1"}
+    assert len({body["vllm_xargs"]["agspec_session"] for body in engine.bodies}) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -250,9 +250,9 @@ def test_a_prediction_reaches_the_drafter(content: Any) -> None:
 @pytest.mark.parametrize(
     ("prediction", "line"),
     [
-        ("text", 'prediction: want {"type": "content", "content": ...}, got text'),
+        ("text", 'prediction: want {"type": "content", "content": ...}, got str'),
         ({"type": "tokens", "content": "x"}, 'prediction: want {"type": "content"'),
-        ({"type": "content"}, "prediction.content: want text or a list of text parts, got None"),
+        ({"type": "content"}, "prediction.content: want text or a list of text parts, got NoneType"),
         ({"type": "content", "content": [{"type": "image_url"}]}, "prediction.content: want text or a list"),
     ],
 )
@@ -278,10 +278,20 @@ def test_what_is_served_is_recorded(tmp_path: Path) -> None:
 
     served(engine, test)
     (call,) = read_trace(tmp_path / "t.jsonl").calls
-    assert (call.session, call.role, call.model, call.scaffold) == ("linked-1", "coder", "m", "generic")
+    assert (call.role, call.model, call.scaffold) == ("coder", "m", "generic")
     assert call.messages == (Message(role="user", content="a task"),)
     assert call.output.content == f"{engine.says} "
     assert call.tools[0]["function"]["name"] == "bash"
+
+
+def test_a_request_has_the_secret_and_a_text_too_long_is_not_opened() -> None:
+    engine = Engine(secret="secret:")
+    for number, length in enumerate((10, 100_000)):
+        body = chat(("system", "You are OpenHands agent"), ("tool", CAT + "x" * length), n=number)
+        exchange = engine.hub.receive("/v1/chat/completions", {}, json.dumps(body).encode())
+        assert exchange is not None
+        assert exchange.key.startswith("secret:")
+    assert engine.hub._jobs.qsize() == 1
 
 
 def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,13 @@ def test_secrets_are_struck_out(tmp_path: Path) -> None:
     assert found.output.content == "[redacted]"
 
 
+def test_striking_out_takes_time_in_proportion(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "t.jsonl")
+    for piece in ("eyJaaaaaaaaaa-", "sk-aaaa-", "-----BEGIN PRIVATE KEY-----", "://a:a", "Bearer "):
+        recorder.add("", call(piece * 40_000))
+    assert len(read_trace(tmp_path / "t.jsonl").calls) == 5
+
+
 def test_a_full_disk_ends_the_recording_and_leaves_whole_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,11 +26,15 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "outside.txt").write_text("secret of another")
     (root / "link.txt").symlink_to(tmp_path / "outside.txt")
     (root / "inside.txt").symlink_to(root / "a.py")
+    (root / "config.txt").symlink_to(".env")
+    (root / "remote.txt").symlink_to(".git/config")
+    (root / "hidden.txt").symlink_to("ignored.txt")
     (root / "binary.bin").write_bytes(b"\xff\x00")
     (root / "ignored.txt").write_text("ignored")
     (root / ".gitignore").write_text("ignored.txt\n")
     repo = Repo.init(root)
-    repo.git.add("--all", "--force", "--", *FILES, "link.txt", "inside.txt", "binary.bin")
+    repo.git.add("--all", "--force", "--", *FILES, "link.txt", "inside.txt", "binary.bin", "config.txt", "remote.txt",
+                 "hidden.txt")  # fmt: skip
     return root
 
 

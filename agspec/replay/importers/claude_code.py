@@ -83,9 +83,10 @@ def _flush(stream: _Stream, path: Path) -> Iterator[tuple[int, Call]]:
     thinking = "".join(thought for thought in thoughts if isinstance(thought, str)) or None
     if stream.model == SYNTHETIC or not (said or thinking):
         return
-    if not stream.history:
-        raise RecordError(path, stream.line, "want a message before the first reply, got none")
     answer = said[0] if said else Message(role="assistant")
+    if not stream.history:
+        stream.history.append(answer)
+        raise RecordError(path, stream.line, "want a message before the first reply, got none")
     call = Call(
         session=stream.session,
         messages=tuple(stream.history),

@@ -53,7 +53,7 @@ def _line(record: dict[str, Any], path: Path, number: int, log: _Log, importing:
         named = optional_text(payload.get("id")) or optional_text(record.get("id"))
         log.session = importing.new_session(named or stem(path, ".jsonl"))
     if kind == "session_meta" or kind is None:
-        log.system = list(_instructions(payload or record))
+        log.system = list(_instructions(payload or record)) or log.system
     elif kind == "turn_context":
         log.model = optional_text(payload.get("model")) or log.model
     elif kind == "compacted":
@@ -88,6 +88,7 @@ def _flush(log: _Log, path: Path) -> Iterator[Call]:
     if not reply:
         return
     if not log.history:
+        log.history += reply
         raise RecordError(path, log.line, "want a message before the first reply, got none")
     content = "".join(message.content for message in reply)
     calls = tuple(call for message in reply for call in message.tool_calls)
