@@ -75,7 +75,7 @@ def free_running(drafted: bool) -> dict[str, Any]:
     two = {"temperature": 1.0, "top_k": 1, "n": 2}  # vLLM allows n > 1 only when sampling; top_k=1 is greedy
     out["two"] = _tokens(_generate(llm, TEXTS[:2], max_tokens=60, ignore_eos=True, **two))
     ways = {"plain": {}, "top_p": {"top_p": 0.8}, "top_k": {"top_k": 4}}
-    out["sampled"] = {name: _sample(llm, 160, **way) for name, way in ways.items()}
+    out["sampled"] = {name: _sample(llm, 120, **way) for name, way in ways.items()}
     if drafted:
         out["stats"] = llm.collective_rpc("agspec_stats")[0]
     return out
