@@ -59,9 +59,27 @@ def test_the_candidate_that_promises_most_is_chosen() -> None:
 # --- a batch -----------------------------------------------------------------------------------------------------
 
 
+def proven(cost: StepCost, caution: float) -> Budget:
+    """A budget whose odds have been put to the test for long."""
+    budget = Budget(cost, caution=caution)
+    budget.observe(rows=1, num_new=10**9, num_draft=0)
+    return budget
+
+
+def test_odds_that_are_unproven_must_promise_more_in_a_batch() -> None:
+    budget = Budget(StepCost.from_ratio(0.25), caution=1.3)
+    assert budget.care(1) == 1.3
+    assert budget.care(16) > budget.care(4) > 1.5
+    assert budget.floor(0.2, 16) > budget.floor(0.2, 1)
+    before = budget.care(16)
+    budget.observe(rows=16, num_new=200, num_draft=0)
+    assert budget.care(16) - 1.3 == pytest.approx((before - 1.3) / 2)
+    assert budget.care(1) == 1.3
+
+
 def test_what_a_batch_affords() -> None:
     """Worked by hand: a token costs 0.2 of a row's plain step; caution 1; the best go first, over all rows."""
-    budget = Budget(StepCost.from_ratio(0.25), caution=1.0)
+    budget = proven(StepCost.from_ratio(0.25), caution=1.0)
     offers = [np.array([0.9, 0.5, 0.19]), np.array([0.21, 0.1]), np.array([0.1])]
     assert budget.afford(offers, rows=3) == [2, 1, 0]
 
@@ -78,7 +96,7 @@ def test_a_dear_first_token_is_paid_by_many() -> None:
 def test_allocation_is_the_best_there_is(rows: list[list[float]], ratio: float) -> None:
     """Against every way to cut the offers off (convex costs: each token on its own)."""
     offers = [np.array(sorted(row, reverse=True)) for row in rows]
-    budget = Budget(StepCost.from_ratio(ratio), caution=1.3)
+    budget = proven(StepCost.from_ratio(ratio), caution=1.3)
     share = ratio / (1 + ratio)
     worth = [int((offer > 1.3 * share + 1e-9).sum()) for offer in offers]
     almost = [int((offer > 1.3 * share - 1e-9).sum()) for offer in offers]
@@ -92,4 +110,4 @@ def test_pace_follows_the_engine() -> None:
         budget.observe(rows=2, num_new=8, num_draft=8)
     assert budget.rate == pytest.approx(8 / (2 + 8 * 0.1 / 1.1), rel=1e-3)
     assert budget.share(2) == pytest.approx(0.1 / 1.1)
-    assert budget.floor(0.0) > 0, "however cheap, a hopeless token is not drafted"
+    assert budget.floor(0.0, 2) > 0, "however cheap, a hopeless token is not drafted"

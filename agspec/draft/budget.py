@@ -18,6 +18,11 @@ Floats = npt.NDArray[np.float64]
 
 CAUTION = 1.3
 """Chances of tokens that were chosen for being likely are too high by about this much."""
+UNPROVEN = 0.6
+"""What is asked on top in a large batch of odds that were not put to the test yet: of many chances the best are bought,
+and a step that drafts at all may cost much more. A lone row loses little by a wrong token."""
+PROVEN = 200.0
+"""Tokens by which half of that is gone: each that comes tests the candidates there were for it, drafted or not."""
 OWN = 0.5
 """Weight of the draft's own pace against the engine's."""
 MEMORY = 0.998
@@ -93,6 +98,7 @@ class Budget:
         self._extra: dict[int, Floats] = {}
         self._shares: dict[int, float] = {}
         self._num_drafted = 0
+        self._num_seen = 0
 
     @property
     def rate(self) -> float:
@@ -105,6 +111,7 @@ class Budget:
         self._tokens = self._tokens * MEMORY + num_new
         self._spent = self._spent * MEMORY + spent
         self._num_drafted = num_draft
+        self._num_seen += num_new
         self._shares.clear()
 
     def extra(self, rows: int) -> Floats:
@@ -129,9 +136,13 @@ class Budget:
             share = self._shares[rows] = float(curve[at + 1] - curve[at])
         return share
 
-    def floor(self, share: float) -> float:
-        """Least merit that pays."""
-        return max(LOWEST, self.caution * share)
+    def care(self, rows: int) -> float:
+        """``caution``, and what odds are unproven by in a batch of ``rows``."""
+        return self.caution * (1 + UNPROVEN * (1 - 1 / rows) * PROVEN / (PROVEN + self._num_seen))
+
+    def floor(self, share: float, rows: int) -> float:
+        """Least merit that pays in a batch of ``rows``."""
+        return max(LOWEST, self.care(rows) * share)
 
     def afford(self, offers: list[Floats], *, rows: int) -> list[int]:
         """How many tokens of each offer (merits, descending) pay in one step of ``rows`` rows, all together.
@@ -141,6 +152,6 @@ class Budget:
         sizes = np.array([offer.size for offer in offers])
         merits = offers[0] if len(offers) == 1 else np.concatenate(offers)
         taken = np.zeros(sizes.size, np.int64)
-        afford(merits, sizes, self.caution, self.extra(rows), taken)
+        afford(merits, sizes, self.care(rows), self.extra(rows), taken)
         counts: list[int] = taken.tolist()
         return counts

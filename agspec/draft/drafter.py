@@ -206,7 +206,7 @@ class Drafter:
         limit = self._look_up(state, row, limits.cap)
         share = self.budget.share(num_rows)
         fixed = limits.floor is not None
-        floor = self.budget.floor(share) if limits.floor is None else limits.floor
+        floor = self.budget.floor(share, num_rows) if limits.floor is None else limits.floor
         panel = state.panel
         state.session.tenant.odds.judge(panel, floor=min(floor, RAW_FLOOR), chances=self._chances, kept=self._kept)
         choice, n = best(self._chances, self._kept, share, self.budget.rate, fixed, floor, self._merits)
