@@ -23,7 +23,7 @@ $(READY): requirements.lock requirements-bench.lock pyproject.toml
 demo: setup
 	$(BIN)/agspec model prepare
 	$(BIN)/agspec bench mini-swe-agent-own --model embedded --methods none,ngram,suffix,agspec --batch 1 \
-	  --sessions 1 --max-calls 3 --repeats 2 --cost-ratio 0.07 --html $(OUT)/demo.html
+	  --sessions 1 --max-calls 3 --repeats 2 --cost cpu-smollm2-135m --html $(OUT)/demo.html
 	$(BIN)/agspec verify --model embedded --max-tokens 300 --prompts benchmarks/verify-prompt.txt
 	@echo "report: $(abspath $(OUT)/demo.html)"
 
