@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
@@ -51,8 +52,13 @@ def call_of(function: Any) -> ToolCall:
     arguments = next((function[key] for key in ("arguments", "input") if key in function), "")
     if not isinstance(arguments, str):
         arguments = orjson.dumps(arguments).decode()
-    name = function.get("name")
-    return ToolCall(name=name if isinstance(name, str) else "", arguments=arguments)
+    return ToolCall(name=string(function.get("name")), arguments=arguments)
+
+
+def tool_name(tool: dict[str, Any]) -> str:
+    """A tool definition's name, by whichever of the APIs it is written; odd ones have none."""
+    function = tool.get("function")
+    return string((function if isinstance(function, dict) else tool).get("name"))
 
 
 def anthropic_messages(role: str, content: Any) -> Iterator[Message]:
@@ -60,7 +66,7 @@ def anthropic_messages(role: str, content: Any) -> Iterator[Message]:
 
     Thinking is left out: it is not sent again.
     """
-    blocks = [block for block in _list(content) if isinstance(block, dict)]
+    blocks = dicts(content)
     for block in blocks:
         if block.get("type") == "tool_result":
             yield Message(role="tool", content=text_of(block.get("content")))
@@ -74,14 +80,42 @@ def response_item(item: dict[str, Any]) -> Message | None:
     """An item of the Responses API's input or output as a message; None for one that says nothing, as reasoning."""
     kind = item.get("type", "message")
     if kind == "message":
-        role = item.get("role")
-        return Message(role=role if isinstance(role, str) else "", content=text_of(item.get("content")))
+        return Message(role=string(item.get("role")), content=text_of(item.get("content")))
     if kind in ("function_call", "custom_tool_call"):
         return Message(role="assistant", tool_calls=(call_of(item),))
     if kind in ("function_call_output", "custom_tool_call_output"):
         output = item.get("output")
         return Message(role="tool", content=text_of(output.get("content") if isinstance(output, dict) else output))
     return None
+
+
+def joined(messages: Iterable[Message]) -> Message:
+    """Neighbouring messages of the model's as the one answer they are."""
+    parts = tuple(messages)
+    return Message(
+        role="assistant",
+        content="".join(part.content for part in parts),
+        tool_calls=tuple(call for part in parts for call in part.tool_calls),
+    )
+
+
+def dicts(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none where it is no list."""
+    return [item for item in _list(value) if isinstance(item, dict)]
+
+
+def string(value: Any) -> str:
+    """The text, empty where it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def digest(*texts: str) -> bytes:
+    """A hash of texts that is the same in every process."""
+    found = blake2b(digest_size=12)
+    for text in texts:
+        found.update(text.encode("utf-8", "surrogatepass"))
+        found.update(b"\0")
+    return found.digest()
 
 
 def _list(value: Any) -> list[Any]:

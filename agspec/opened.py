@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from agspec.draft.emission import Form, emissions
-from agspec.messages import Message
+from agspec.messages import Message, digest
 from agspec.scaffold import Scaffold
 from agspec.tokens import Tokenizer, Tokens
 
@@ -15,7 +14,7 @@ from agspec.tokens import Tokenizer, Tokens
 class OpenFile:
     """What identifies an opened file (path, content and forms), and its emission forms as token arrays."""
 
-    key: tuple[str, int]
+    key: tuple[str, str]
     forms: tuple[Tokens, ...]
 
 
@@ -29,11 +28,6 @@ def open_files(
 def open_file(path: str | None, text: str, forms: tuple[Form, ...], tokenizer: Tokenizer) -> OpenFile:
     """A file's text in each of ``forms``."""
     return OpenFile(
-        (path or "", hash_text("\0".join([text, *(form.name for form in forms)]))),
+        (path or "", digest(text, *(form.name for form in forms)).hex()),
         tuple(tokenizer.encode(emitted) for _, emitted in emissions(text, forms)),
     )
-
-
-def hash_text(text: str) -> int:
-    """A hash of ``text`` that is the same in every process."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -37,7 +37,7 @@ def call(prompt: Any, tape: Any, *, session: str = "s", role: Any = "coder", fil
 def random_calls(seed: int, n: int = 12) -> list[PlannedCall]:
     """Calls that resend their history, open files and repeat themselves."""
     rng = np.random.default_rng(seed)
-    files = [OpenFile((f"f{i}", i), (rng.integers(0, 98, 80).astype(np.int32),)) for i in range(3)]
+    files = [OpenFile((f"f{i}", str(i)), (rng.integers(0, 98, 80).astype(np.int32),)) for i in range(3)]
     history: dict[str, Tokens] = {}
     calls = []
     for i in range(n):

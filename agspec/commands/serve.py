@@ -68,8 +68,6 @@ def serve_command(
         known.get(scaffold)
     if workspace is not None:
         workspace = Workspace(workspace).root
-    if record is not None and not print_command:
-        Recorder(record, redact=redact)
     settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
     config = ServeConfig.model_validate(
         {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record and record.absolute(),
@@ -80,4 +78,6 @@ def serve_command(
     if print_command:
         click.echo(str(made))
         return
+    if config.record is not None:
+        Recorder(config.record, redact=config.redact)
     os.execvpe(made.arguments[0], made.arguments, {**os.environ, **made.environment})

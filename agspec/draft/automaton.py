@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agspec.draft import kernels
+from agspec.draft import kernels, reading
 from agspec.draft.kernels import MAX_CONTEXT, PIECE, Arrays
 from agspec.errors import StoreError
 from agspec.tokens import EMPTY, Tokens, as_tokens
@@ -117,12 +117,12 @@ class Automaton:
 
     def match(self, context: Sequence[int] | Tokens) -> Match:
         """Longest suffix of the last 64 tokens of ``context`` that occurs."""
-        state, length = kernels.longest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
+        state, length = reading.longest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
         return Match(int(state), int(length))
 
     def latest(self, context: Sequence[int] | Tokens) -> tuple[Match, int]:
         """Longest suffix of ``context`` that something followed, and the position where its latest such time ends."""
-        state, length, position = kernels.latest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
+        state, length, position = reading.latest(self.arrays, as_tokens(context)[-MAX_CONTEXT:])
         return Match(int(state), int(length)), int(position)
 
     def continuations(self, context: Sequence[int] | Tokens) -> list[Continuation]:
@@ -137,7 +137,7 @@ class Automaton:
         while n > size:
             size = n
             out = np.zeros((3, size), np.int32)
-            n = int(kernels.continuations(self.arrays, found.state, out[0], out[1], out[2]))
+            n = int(reading.continuations(self.arrays, found.state, out[0], out[1], out[2]))
         rows = [Continuation(int(t), int(c), int(r)) for t, c, r in out[:, :n].T if c > 0]
         return sorted(rows, key=lambda row: (-row.count, -row.recent))
 
@@ -157,6 +157,6 @@ class Automaton:
             5: "a transition leads to a longer state",
             6: "lists hold all transitions",
         }
-        broken = int(kernels.check(self.arrays))
+        broken = int(reading.check(self.arrays))
         if broken:
             raise StoreError(f"automaton of {len(self)} tokens breaks the rule: {rules[broken]}")

@@ -20,9 +20,9 @@ from agspec.draft.kernels import (
     TOKEN,
     find,
     jit,
-    longest,
     settle,
 )
+from agspec.draft.reading import longest
 
 ORDERS = 12
 """Context orders (suffixes of the match) whose evidence is blended."""

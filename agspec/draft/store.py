@@ -158,9 +158,9 @@ class Intake:
             if entry.document is None:
                 entry.document = entry.store.open(entry.tail)
             part, entry.tokens = entry.tokens[:left], entry.tokens[left:]
+            self._num_waiting -= int(part.size)
             entry.store.extend(entry.document, part)
             left -= int(part.size)
-            self._num_waiting -= int(part.size)
             if not entry.tokens.size:
                 self._queue.popleft()
         return self.tokens_per_step - left

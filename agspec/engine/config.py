@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,6 @@ SECRET = "AGSPEC_SECRET"
 
 So what reaches the engine past our middleware, by another route or in a form it could not read, joins no tenant.
 """
-
-
-def new_secret() -> str:
-    """A value for SECRET."""
-    return secrets.token_hex(16)
 
 
 def to_environment(settings: Settings) -> dict[str, str]:

@@ -5,9 +5,8 @@ The worker cannot tell: a client that left and a stop string both look like an a
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from agspec.draft.request import Ended
+from agspec.latest import Latest
 
 MOST = 4096
 """Requests remembered; the oldest are forgotten, their outputs with them."""
@@ -17,8 +16,8 @@ class Parked:
     """By request: outputs that wait for word, or the word that came before them."""
 
     def __init__(self) -> None:
-        self._outputs: OrderedDict[str, list[Ended]] = OrderedDict()
-        self._words: OrderedDict[str, bool] = OrderedDict()
+        self._outputs: Latest[str, list[Ended]] = Latest(MOST)
+        self._words: Latest[str, bool] = Latest(MOST)
 
     def __len__(self) -> int:
         return len(self._outputs)
@@ -27,18 +26,11 @@ class Parked:
         """An output has ended; it comes back if it was taken to its end, as far as is known."""
         if key in self._words:
             return [ended] if self._words[key] else []
-        self._outputs.setdefault(key, []).append(ended)
-        _bound(self._outputs)
+        self._outputs[key] = [*self._outputs.get(key, ()), ended]
         return []
 
     def told(self, key: str, complete: bool) -> list[Ended]:
         """Word of a request; its outputs that have waited, if they were taken to their end."""
         self._words[key] = complete
-        _bound(self._words)
         waiting = self._outputs.pop(key, [])
         return waiting if complete else []
-
-
-def _bound(entries: OrderedDict[str, object] | OrderedDict[str, list[Ended]] | OrderedDict[str, bool]) -> None:
-    while len(entries) > MOST:
-        entries.popitem(last=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from agspec.draft.request import Row
 from agspec.engine import patches
 from agspec.engine.config import REQUEST, ROLE, SECRET, SESSION, TENANT, from_environment, log_with_vllm
 from agspec.engine.parked import Parked
+from agspec.latest import Latest
 from agspec.tokens import as_tokens, load_tokenizer
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Proposer:
         self.drafter: Drafter = build_drafter(self.settings, self.tokenizer)
         self.drafts = []
         self.parked = Parked()
-        self.expected: OrderedDict[str, npt.NDArray[np.int32]] = OrderedDict()
+        self.expected: Latest[str, npt.NDArray[np.int32]] = Latest(EXPECTED)
         self._named: dict[str, str] = {}
 
     def attach(self, runner: Any) -> None:
@@ -138,8 +139,6 @@ class Proposer:
     def expect(self, key: str, output: npt.NDArray[np.int32]) -> None:
         """What the client expects the request of that name to put out; it may come before the request or after."""
         output = self.expected[key] = output[: self.max_model_len]
-        while len(self.expected) > EXPECTED:
-            self.expected.popitem(last=False)
         for request, name in self._named.items():
             if name == key:
                 self._guard("expect", self.drafter.expect, request, output)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from agspec.draft.emission import Form
-from agspec.messages import Message, Role
+from agspec.messages import Message, Role, tool_name
 from agspec.opened import OpenFile, open_files
 from agspec.replay.render import GENERATION, ToolWire, render_message, render_output, render_tools
 from agspec.replay.trace import Call, Trace
@@ -63,7 +63,7 @@ class Planner:
                 yield planned
 
     def _call(self, call: Call) -> PlannedCall:
-        match = self.profiles.classify(call.messages, tools=[_tool_name(tool) for tool in call.tools])
+        match = self.profiles.classify(call.messages, tools=[tool_name(tool) for tool in call.tools])
         forms = match.forms(self.tool_wire)
         parts = [self._message(message) for message in call.messages]
         if call.tools:
@@ -113,8 +113,3 @@ def fit(prompt: Tokens, room: int) -> Tokens:
 
 def _cut_tape(tape: Tokens, room: int) -> Tokens:
     return tape if tape.size <= room else np.append(tape[: room - 1], tape[-1])
-
-
-def _tool_name(tool: dict[str, object]) -> str:
-    function = tool.get("function")
-    return str((function if isinstance(function, dict) else tool).get("name", ""))

@@ -129,22 +129,17 @@ class Profiles:
         return [(text.encode(), regions) for text, regions in follows.items()]
 
     def _hits(self, messages: Sequence[Message], tools: Sequence[str], headers: Mapping[str, str]) -> Iterator[_Entry]:
-        """Each entry that stands, once a text; its regex is tried once a line."""
+        """Each entry that stands; it is tried once a text, one with a regex once a line."""
         for where, text in _places(messages, tools, headers):
-            stood: set[_Entry] = set()
-            tried: dict[_Entry, int] = {}
+            tried: set[tuple[_Entry, int]] = set()
             for last, found in self._automaton.iter(text):
                 for entry in found:
-                    if entry.marker.where != where or entry in stood:
-                        continue
                     start = last + 1 - len(entry.marker.text)
-                    line = text.rfind("\n", tried.get(entry, 0), start) + 1 or tried.get(entry, 0)
-                    if entry.marker.regex is not None and tried.get(entry) == line:
-                        continue
-                    tried[entry] = line
-                    if _stands(entry.marker, text, start, line):
-                        stood.add(entry)
-                        yield entry
+                    line = 0 if entry.marker.regex is None else _line_start(text, start)
+                    if line is not None and entry.marker.where == where and (entry, line) not in tried:
+                        tried.add((entry, line))
+                        if _stands(entry.marker, text, start, line):
+                            yield entry
 
 
 @dataclass(frozen=True)
@@ -169,6 +164,12 @@ def _places(
         yield "tool", tool
     for name, value in headers.items():
         yield "header", f"{name.lower()}: {value}"
+
+
+def _line_start(text: str, start: int) -> int | None:
+    """Where the line that ``start`` stands in begins; None where a regex that begins there would not see ``start``."""
+    newline = text.rfind("\n", max(0, start - LINE_WINDOW), start)
+    return newline + 1 if newline >= 0 or start < LINE_WINDOW else None
 
 
 def _stands(marker: Marker, text: str, start: int, line: int) -> bool:

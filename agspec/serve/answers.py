@@ -5,13 +5,13 @@ A response is JSON, or a stream of server-sent events whose pieces are put toget
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from agspec.messages import Message, ToolCall, anthropic_messages, text_of
+from agspec.messages import Message, ToolCall, anthropic_messages, call_of, joined, response_item
 
 ENDED = ("completed", "incomplete")
 """Status of a response that has all it will have; one in the background is queued or in progress."""
@@ -27,11 +27,12 @@ class Answer:
 
 def read_answer(path: str, content: bytes, *, streamed: bool) -> Answer:
     """The answer in a response to a POST to ``path``; what cannot be read is an incomplete one."""
+    whole, stream = _READERS[path]
     try:
         if streamed:
-            return _STREAMED[path](list(events(content)))
+            return stream(list(events(content)))
         body = orjson.loads(content)
-        return Answer(list(_WHOLE[path](body)), complete=body.get("status", "completed") in ENDED)
+        return Answer(list(whole(body)), complete=body.get("status", "completed") in ENDED)
     except (ValueError, TypeError, KeyError, AttributeError):
         return Answer()
 
@@ -74,8 +75,7 @@ def _answer(pieces: dict[int, _Piece], *, complete: bool) -> Answer:
 def _chat(body: dict[str, Any]) -> Iterator[Message]:
     for choice in body["choices"]:
         message = choice["message"]
-        functions = [call["function"] for call in message.get("tool_calls") or ()]
-        calls = tuple(ToolCall(name=f["name"], arguments=f["arguments"]) for f in functions)
+        calls = tuple(call_of(call["function"]) for call in message.get("tool_calls") or ())
         yield Message(role="assistant", content=message.get("content") or "", tool_calls=calls)
 
 
@@ -104,13 +104,7 @@ def _completions(body: dict[str, Any]) -> Iterator[Message]:
 
 
 def _responses(body: dict[str, Any]) -> Iterator[Message]:
-    piece = _Piece()
-    for item in body["output"]:
-        if item["type"] == "message":
-            piece.text.append(text_of(item["content"]))
-        elif item["type"] == "function_call":
-            piece.call(len(piece.calls), item["name"], item["arguments"])
-    yield piece.message
+    yield joined(message for item in body["output"] if (message := response_item(item)) is not None)
 
 
 def _responses_stream(stream: Iterable[dict[str, Any]]) -> Answer:
@@ -139,15 +133,12 @@ def _anthropic_stream(stream: Iterable[dict[str, Any]]) -> Answer:
     return _answer({0: piece}, complete=complete)
 
 
-_WHOLE = {
-    "/v1/chat/completions": _chat,
-    "/v1/completions": _completions,
-    "/v1/responses": _responses,
-    "/v1/messages": _anthropic,
+_Reader = Callable[[dict[str, Any]], Iterator[Message]]
+_StreamReader = Callable[[Iterable[dict[str, Any]]], Answer]
+_READERS: dict[str, tuple[_Reader, _StreamReader]] = {
+    "/v1/chat/completions": (_chat, _choices_stream),
+    "/v1/completions": (_completions, _choices_stream),
+    "/v1/responses": (_responses, _responses_stream),
+    "/v1/messages": (_anthropic, _anthropic_stream),
 }
-_STREAMED = {
-    "/v1/chat/completions": _choices_stream,
-    "/v1/completions": _choices_stream,
-    "/v1/responses": _responses_stream,
-    "/v1/messages": _anthropic_stream,
-}
+"""How a whole response and a stream are read."""

@@ -7,10 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import orjson
+
 from agspec.errors import AgspecError
-from agspec.messages import Message, anthropic_messages, call_of, response_item, text_of
+from agspec.messages import (
+    Message,
+    anthropic_messages,
+    call_of,
+    dicts,
+    digest,
+    response_item,
+    string,
+    text_of,
+    tool_name,
+)
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,21 @@ class Asked:
 
     messages: tuple[Message, ...]
     tools: tuple[str, ...] = ()
+
+    @cached_property
+    def digests(self) -> tuple[bytes, ...]:
+        """A hash of what each message says: who, what, and the calls."""
+        return tuple(digest(message.role, message.content, *calls_of(message)) for message in self.messages)
+
+
+def calls_of(message: Message) -> Iterator[str]:
+    """Names and arguments of a message's calls; arguments as JSON that is written one way, for clients rewrite it."""
+    for call in message.tool_calls:
+        yield call.name
+        try:
+            yield orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS).decode()
+        except (ValueError, TypeError, RecursionError):
+            yield call.arguments
 
 
 class BadRequest(AgspecError):
@@ -31,7 +59,9 @@ class BadRequest(AgspecError):
 
 def read(path: str, body: dict[str, Any]) -> Asked:
     """The request that a POST of ``body`` to ``path``, one of ROUTES, makes."""
-    return Asked(tuple(ROUTES[path](body)), tuple(_tool_names(body.get("tools"))))
+    return Asked(
+        tuple(ROUTES[path](body)), tuple(name for tool in dicts(body.get("tools")) if (name := tool_name(tool)))
+    )
 
 
 def predicted(body: dict[str, Any]) -> str | None:
@@ -60,9 +90,9 @@ def _kind(value: Any) -> str:
 
 
 def _chat(body: dict[str, Any]) -> Iterator[Message]:
-    for message in _dicts(body.get("messages")):
-        calls = tuple(call_of(call.get("function")) for call in _dicts(message.get("tool_calls")))
-        yield Message(role=_text(message.get("role")), content=text_of(message.get("content")), tool_calls=calls)
+    for message in dicts(body.get("messages")):
+        calls = tuple(call_of(call.get("function")) for call in dicts(message.get("tool_calls")))
+        yield Message(role=string(message.get("role")), content=text_of(message.get("content")), tool_calls=calls)
 
 
 def _completions(body: dict[str, Any]) -> Iterator[Message]:
@@ -74,12 +104,12 @@ def _completions(body: dict[str, Any]) -> Iterator[Message]:
 
 
 def _responses(body: dict[str, Any]) -> Iterator[Message]:
-    if instructions := _text(body.get("instructions")):
+    if instructions := string(body.get("instructions")):
         yield Message(role="system", content=instructions)
     asked = body.get("input")
     if isinstance(asked, str):
         yield Message(role="user", content=asked)
-    for item in _dicts(asked):
+    for item in dicts(asked):
         if (message := response_item(item)) is not None:
             yield message
 
@@ -87,8 +117,8 @@ def _responses(body: dict[str, Any]) -> Iterator[Message]:
 def _anthropic(body: dict[str, Any]) -> Iterator[Message]:
     if system := text_of(body.get("system")):
         yield Message(role="system", content=system)
-    for message in _dicts(body.get("messages")):
-        yield from anthropic_messages(_text(message.get("role")), message.get("content"))
+    for message in dicts(body.get("messages")):
+        yield from anthropic_messages(string(message.get("role")), message.get("content"))
 
 
 CHAT = "/v1/chat/completions"
@@ -98,19 +128,3 @@ ROUTES: dict[str, Callable[[dict[str, Any]], Iterator[Message]]] = {
     "/v1/responses": _responses,
     "/v1/messages": _anthropic,
 }
-
-
-def _tool_names(tools: Any) -> Iterator[str]:
-    for tool in _dicts(tools):
-        function = tool.get("function")
-        name = (function if isinstance(function, dict) else tool).get("name")
-        if isinstance(name, str):
-            yield name
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

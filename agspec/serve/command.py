@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import secrets
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from agspec import embedded
-from agspec.engine.config import SECRET, new_secret, to_environment
+from agspec.engine.config import SECRET, to_environment
 from agspec.engine.launcher import EXTENSION, PROPOSER
 from agspec.errors import InputError, MissingExtraError
 from agspec.serve.config import ServeConfig
@@ -21,7 +22,7 @@ from agspec.settings import Settings
 PLUGINS = "VLLM_PLUGINS"
 SHUTDOWN_S = 10
 """Seconds that streams have after SIGTERM; vLLM's own default, 0, was seen to hang with a stream open (0.32.0)."""
-TAKEN = ("--speculative-config", "--speculative_config", "-sc", "--worker-extension-cls")
+TAKEN = ("--speculative-config", "-sc", "--worker-extension-cls")
 EMBEDDED_FLAGS = {
     "--served-model-name": "embedded",
     "--max-model-len": str(embedded.CONTEXT),
@@ -69,7 +70,7 @@ def command(
     variables = {
         **(EMBEDDED_ENVIRONMENT if model == "embedded" else {}),
         PLUGINS: ",".join([*plugins, *(() if "agspec" in plugins else ("agspec",))]),
-        SECRET: environment.get(SECRET) or new_secret(),
+        SECRET: environment.get(SECRET) or secrets.token_hex(16),
         **to_environment(settings),
         **config.to_environment(),
     }

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -20,7 +21,8 @@ import orjson
 
 from agspec.draft.emission import Form
 from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
-from agspec.messages import Message
+from agspec.latest import Latest
+from agspec.messages import Message, dicts, digest, string
 from agspec.opened import OpenFile, open_file, open_files
 from agspec.replay.trace import Call, Output
 from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
@@ -28,7 +30,7 @@ from agspec.serve.answers import read_answer
 from agspec.serve.bodies import CHAT, Asked, predicted, read
 from agspec.serve.config import ServeConfig
 from agspec.serve.recorder import Recorder
-from agspec.serve.sessions import Session, Sessions, digest
+from agspec.serve.sessions import Session, Sessions
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
 from agspec.serve.workspace import Workspace
 from agspec.tokens import Tokenizer
@@ -110,9 +112,8 @@ class Hub:
         self._secret = secret
         self._workspace = workspace
         self._recorder = recorder
-        self._clock = clock
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
-        self._pushed: OrderedDict[bytes, None] = OrderedDict()
+        self._pushed: Latest[bytes, None] = Latest(MESSAGES_REMEMBERED)
         self.tasks: list[asyncio.Task[None]] = []
         self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
 
@@ -120,23 +121,20 @@ class Hub:
         """Do the waiting jobs, one after the other, for ever."""
         while True:
             job = await self._jobs.get()
-            try:
+            with self._guarded("job"):
                 await job()
-            except Exception as error:
-                self._count("job", error)
-            finally:
-                self._jobs.task_done()
+            self._jobs.task_done()
 
     async def watch(self, every_s: float = LOOK_S) -> None:
         """Keep the statistics fresh, for ever, and say once when the odds no longer hold."""
         told, evicted = False, 0
         while True:
             await asyncio.sleep(every_s)
-            try:
-                (stats, *_) = await self.refresh()
-            except Exception as error:
-                self._count("statistics", error)
+            with self._guarded("statistics"):
+                await self.refresh()
+            if not self.stats:
                 continue
+            stats = self.stats[0]
             lost = stats.get("stores", {}).get("workspace", {}).get("num_evicted_tokens", 0)
             if lost != evicted:
                 evicted = lost
@@ -159,7 +157,7 @@ class Hub:
         if not isinstance(body, dict):
             return None
         expected = predicted(body) if path == CHAT else None
-        try:
+        with self._guarded("request"):
             asked = read(path, body)
             tenant = tenant_of(headers, share=self.config.share_tenants)
             match = self._match(asked, headers)
@@ -177,19 +175,16 @@ class Hub:
             }  # fmt: skip
             if expected:
                 self._add(lambda: self._expect(key, expected[: self._most_characters]))
-            model, tools = body.get("model"), body.get("tools")
             return Exchange(
-                path, orjson.dumps(body), session, key, asked, match, model if isinstance(model, str) else None,
-                tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else (),
+                path, orjson.dumps(body), session, key, asked, match, string(body.get("model")) or None,
+                tuple(dicts(body.get("tools"))),
             )  # fmt: skip
-        except Exception as error:
-            self._count("request", error)
-            return None
+        return None
 
     def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
         """The response to an exchange has ended. ``whole``: the client took all of it and all of it was kept."""
         complete = False
-        try:
+        with self._guarded("answer"):
             if status == 200 and whole:
                 answer = read_answer(exchange.path, content, streamed=streamed)
                 complete = answer.complete
@@ -197,10 +192,7 @@ class Hub:
                     self.sessions.answered(exchange.session, answer.messages)
                     if self._recorder is not None and exchange.asked.messages:
                         self._add(lambda: self._record(exchange, answer.messages))
-        except Exception as error:
-            self._count("answer", error)
-        finally:
-            self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
+        self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
 
     async def refresh(self) -> list[dict[str, Any]]:
         """The workers' statistics, newly asked for."""
@@ -218,21 +210,16 @@ class Hub:
     def _push(self, tenant: str, match: Match, asked: Asked) -> None:
         if sum(len(message.content) for message in asked.messages) > self._most_characters:
             return  # vLLM refuses it
-        forms = ",".join(form.name for form in match.forms(self._tool_wire))
-        told = (tenant, match.scaffold.name, forms)
-        new = [message for message in asked.messages if message.role != "assistant" and self._is_new(told, message)]
+        forms = match.forms(self._tool_wire)
+        told = digest(tenant, match.scaffold.name, *(form.name for form in forms))
+        new = []
+        for message, said in zip(asked.messages, asked.digests, strict=True):
+            if message.role != "assistant":
+                if told + said not in self._pushed:
+                    new.append(message)
+                self._pushed[told + said] = None
         if new:
-            self._add(lambda: self._open(tenant, match, new))
-
-    def _is_new(self, told: tuple[str, ...], message: Message) -> bool:
-        key = digest(*told, message.role, message.content)
-        if key in self._pushed:
-            self._pushed.move_to_end(key)
-            return False
-        self._pushed[key] = None
-        if len(self._pushed) > MESSAGES_REMEMBERED:
-            self._pushed.popitem(last=False)
-        return True
+            self._add(lambda: self._open(tenant, match.scaffold, forms, new))
 
     async def _record(self, exchange: Exchange, answers: list[Message]) -> None:
         assert self._recorder is not None
@@ -243,10 +230,9 @@ class Hub:
         tokens = await asyncio.to_thread(self._tokenizer.encode, output)
         await self._call("agspec_expect", key, tokens.tobytes())
 
-    async def _open(self, tenant: str, match: Match, messages: list[Message]) -> None:
-        forms = match.forms(self._tool_wire)
+    async def _open(self, tenant: str, scaffold: Scaffold, forms: tuple[Form, ...], messages: list[Message]) -> None:
         for message in messages:
-            for file in await asyncio.to_thread(self._files, match.scaffold, forms, message):
+            for file in await asyncio.to_thread(self._files, scaffold, forms, message):
                 await self._call("agspec_open_file", tenant, list(file.key), [form.tobytes() for form in file.forms])
 
     def _files(self, scaffold: Scaffold, forms: tuple[Form, ...], message: Message) -> list[OpenFile]:
@@ -276,7 +262,12 @@ class Hub:
             self.num_dropped_jobs += 1
             self._pushed.clear()
 
-    def _count(self, what: str, error: Exception) -> None:
-        if not self.errors[what]:
-            log.exception("agspec: %s failed (%s); serving goes on without it", what, error)
-        self.errors[what] += 1
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """The one broad except of the API side: whatever goes wrong costs a link or a draft, and is told once."""
+        try:
+            yield
+        except Exception as error:
+            if not self.errors[what]:
+                log.exception("agspec: %s failed (%s); serving goes on without it", what, error)
+            self.errors[what] += 1

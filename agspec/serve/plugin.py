@@ -22,7 +22,7 @@ from agspec.serve.config import ServeConfig, tool_wire_of
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
-from agspec.serve.recorder import Recorder
+from agspec.serve.recorder import Recorder, tagged
 from agspec.serve.sessions import Session
 from agspec.serve.speaker import tenant_of
 from agspec.serve.workspace import Workspace
@@ -94,10 +94,8 @@ def _recorder(config: ServeConfig, args: Namespace) -> Recorder | None:
     """The recorder; each of several API server processes has a file of its own, for a trace has one writer."""
     if config.record is None:
         return None
-    name, dot, suffixes = config.record.name.partition(".")
     several = (getattr(args, "api_server_count", None) or 1) > 1
-    path = config.record.with_name(f"{name}-{os.getpid()}{dot}{suffixes}") if several else config.record
-    return Recorder(path, redact=config.redact)
+    return Recorder(tagged(config.record, os.getpid()) if several else config.record, redact=config.redact)
 
 
 def _hub(request: Request) -> Hub:

@@ -7,14 +7,13 @@ has ended; where that fails, as on a full disk, recording ends and serving goes 
 
 from __future__ import annotations
 
+import errno
 import gzip
 import logging
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-
-import orjson
 
 from agspec.errors import InputError
 from agspec.replay.trace import Call, TraceLines, header_line
@@ -41,6 +40,16 @@ Each begins where no word does, so that a long text is gone through once.
 """
 
 
+def tagged(path: Path, tag: object) -> Path:
+    """A file beside ``path``.
+
+    >>> tagged(Path("runs/t.jsonl.gz"), 7).as_posix()
+    'runs/t-7.jsonl.gz'
+    """
+    name, dot, suffixes = path.name.partition(".")
+    return path.with_name(f"{name}-{tag}{dot}{suffixes}")
+
+
 class Recorder:
     """Appends calls to ``path``'s files; ``redact``: further regular expressions that are struck out."""
 
@@ -58,7 +67,7 @@ class Recorder:
         """Record a call."""
         if self.failed is not None:
             return
-        struck = Call.model_validate_json(self._strike(call.model_dump_json()))
+        struck = Call.model_validate(_struck(call.model_dump(mode="json"), self._secrets))
         lines = self._lines.setdefault(tenant, TraceLines())
         try:
             self._append(tenant, lines.line(struck))
@@ -73,11 +82,7 @@ class Recorder:
 
     def path_of(self, tenant: str) -> Path:
         """The file of a tenant's calls."""
-        name, dot, suffixes = self._path.name.partition(".")
-        return self._path if not tenant else self._path.with_name(f"{name}-{tenant}{dot}{suffixes}")
-
-    def _strike(self, text: str) -> bytes:
-        return orjson.dumps(_struck(orjson.loads(text), self._secrets))
+        return tagged(self._path, tenant) if tenant else self._path
 
     def _append(self, tenant: str, line: bytes) -> None:
         """Append, whole or not at all; a new file begins with its header."""
@@ -91,7 +96,7 @@ class Recorder:
                 data = gzip.compress(data) if path.suffix == ".gz" and data else data
                 written = os.write(handle, data)
                 if written < len(data):
-                    raise OSError(28, "No space left on device")
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError:
                 if size is not None:
                     os.ftruncate(handle, size)

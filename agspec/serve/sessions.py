@@ -18,10 +18,9 @@ from hashlib import blake2b
 from typing import Literal
 from uuid import uuid4
 
-import orjson
-
-from agspec.messages import Message
-from agspec.serve.bodies import Asked
+from agspec.latest import Latest
+from agspec.messages import Message, digest
+from agspec.serve.bodies import Asked, calls_of
 
 Method = Literal["named", "prefix", "answer", "quote", "lines", "new"]
 """How a request was linked."""
@@ -58,8 +57,7 @@ class _Owners:
     """Hashes and the live session each belongs to, the latest ``most`` of them."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._owners: OrderedDict[bytes | int, Session | None] = OrderedDict()
+        self._owners: Latest[bytes | int, Session | None] = Latest(most)
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -72,18 +70,12 @@ class _Owners:
     def give(self, key: bytes | int, session: Session) -> None:
         """``session`` is the owner."""
         self._owners[key] = session
-        self._owners.move_to_end(key)
-        if len(self._owners) > self._most:
-            self._owners.popitem(last=False)
 
     def claim(self, key: bytes | int, session: Session) -> None:
         """``session`` is the owner, unless another one is: then nobody is."""
-        if key in self._owners:
-            owner = self._owners[key]
-            if owner is None or not (owner.over or owner is session):
-                self._owners[key] = None
-                return
-        self.give(key, session)
+        owner = self._owners.get(key, session)
+        free = owner is not None and (owner is session or owner.over)
+        self._owners[key] = session if free else None
 
 
 @dataclass
@@ -125,7 +117,7 @@ class Sessions:
         """The session of a request and how it was told; the request is remembered as that session's."""
         self._expire()
         index = self._tenants.setdefault(tenant, _Index())
-        chain = list(_chain(asked.messages))
+        chain = list(_chain(asked))
         session, method = self._link(index, tenant, asked, chain, named)
         session.last = self._clock()
         self._by_use[tenant, session.name] = session
@@ -180,7 +172,7 @@ class Sessions:
                 return found, "answer"
         if index.late and (found := _by_quote(index, asked)) is not None:
             return found, "quote"
-        if len(index.lines) and (found := _by_lines(index, asked)) is not None:
+        if index.lines and (found := _by_lines(index, asked)) is not None:
             return found, "lines"
         return self._open(index, tenant, f"linked-{uuid4().hex[:12]}"), "new"
 
@@ -198,36 +190,18 @@ class Sessions:
             self.end(session)
 
 
-def digest(*texts: str) -> bytes:
-    """A hash of texts that is the same in every process."""
-    found = blake2b(digest_size=12)
-    for text in texts:
-        found.update(text.encode("utf-8", "surrogatepass"))
-        found.update(b"\0")
-    return found.digest()
-
-
-def _chain(messages: Iterable[Message]) -> Iterator[bytes]:
+def _chain(asked: Asked) -> Iterator[bytes]:
     """A hash for each beginning of the request, system messages left out."""
     chain = blake2b(digest_size=12)
-    for message in messages:
+    for message, said in zip(asked.messages, asked.digests, strict=True):
         if message.role not in ("system", "developer"):
-            chain.update(digest(message.role, message.content, *_calls(message)))
+            chain.update(said)
             yield chain.digest()
-
-
-def _calls(message: Message) -> Iterator[str]:
-    for call in message.tool_calls:
-        yield call.name
-        try:
-            yield orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS).decode()
-        except (ValueError, TypeError, RecursionError):
-            yield call.arguments
 
 
 def _answer_key(message: Message) -> bytes | None:
     said = message.content.strip()
-    calls = list(_calls(message))
+    calls = list(calls_of(message))
     return digest(said, *calls) if calls or len(said) >= SHORTEST_ANSWER else None
 
 

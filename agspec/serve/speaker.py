@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from typing import Any
 
+from agspec.messages import digest
 from agspec.scaffold import Profiles
 
 TENANT_HEADER = "x-agspec-tenant"
@@ -22,7 +22,7 @@ def tenant_of(headers: Mapping[str, str], *, share: bool) -> str:
     named = headers.get(TENANT_HEADER, "")
     if share or not (key or named):
         return ""
-    return _digest(f"{key}\0{named}")
+    return digest(key, named).hex()
 
 
 def session_named(headers: Mapping[str, str], body: Mapping[str, Any], fields: SessionFields) -> str | None:
@@ -60,8 +60,4 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _short(value: str) -> str:
-    return value if len(value) <= LONGEST_NAME else _digest(value)
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return value if len(value) <= LONGEST_NAME else digest(value).hex()

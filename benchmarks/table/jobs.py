@@ -31,6 +31,7 @@ READING = (
 """Files that decide what is replayed."""
 SWEEPING = (
     "agspec/replay/methods.py", "agspec/draft/lookup.py", "agspec/draft/automaton.py", "agspec/draft/kernels.py",
+    "agspec/draft/reading.py",
     "benchmarks/table/texts.py", "benchmarks/table/rest.py", "benchmarks/table/sweep.py", "benchmarks/table/tune.py",
 )  # fmt: skip
 """Files that decide what a baseline drafts: a change of agspec's own drafter costs no new sweep."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agspec.errors import RecordError
-from agspec.messages import anthropic_messages
+from agspec.messages import anthropic_messages, dicts, string
 from agspec.replay.importers.records import Importing, json_object, load, optional_text, stem, want
 from agspec.replay.trace import Call, Message, Output
 
@@ -79,8 +79,7 @@ def _flush(stream: _Stream, path: Path) -> Iterator[tuple[int, Call]]:
     """The reply under way has ended."""
     blocks, stream.blocks, stream.reply = stream.blocks, [], None
     said = list(anthropic_messages("assistant", blocks))
-    thoughts = [block.get("thinking") for block in blocks if isinstance(block, dict)]
-    thinking = "".join(thought for thought in thoughts if isinstance(thought, str)) or None
+    thinking = "".join(string(block.get("thinking")) for block in dicts(blocks)) or None
     if stream.model == SYNTHETIC or not (said or thinking):
         return
     answer = said[0] if said else Message(role="assistant")

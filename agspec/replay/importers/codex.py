@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agspec.errors import RecordError
-from agspec.messages import response_item
+from agspec.messages import dicts, joined, response_item
 from agspec.replay.importers.records import Importing, json_object, load, optional_text, stem, want
 from agspec.replay.trace import Call, Message, Output
 
@@ -59,7 +59,7 @@ def _line(record: dict[str, Any], path: Path, number: int, log: _Log, importing:
     elif kind == "compacted":
         yield from _flush(log, path)
         kept = payload.get("replacement_history")
-        items = [response_item(item) for item in kept if isinstance(item, dict)] if isinstance(kept, list) else []
+        items = [response_item(item) for item in dicts(kept)]
         summary = optional_text(payload.get("message"))
         log.history = [item for item in items if item] or ([Message(role="user", content=summary)] if summary else [])
     elif kind == "response_item" or kind in ITEMS:
@@ -90,12 +90,11 @@ def _flush(log: _Log, path: Path) -> Iterator[Call]:
     if not log.history:
         log.history += reply
         raise RecordError(path, log.line, "want a message before the first reply, got none")
-    content = "".join(message.content for message in reply)
-    calls = tuple(call for message in reply for call in message.tool_calls)
+    answer = joined(reply)
     yield Call(
         session=log.session,
         messages=(*log.system, *log.history),
-        output=Output(content=content, tool_calls=calls),
+        output=Output(content=answer.content, tool_calls=answer.tool_calls),
         model=log.model,
         scaffold="codex",
     )
