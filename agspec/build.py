@@ -74,5 +74,6 @@ def build_drafter(settings: Settings, tokenizer: Tokenizer, *, odds: OddsState |
         vocab_size=tokenizer.vocab_size,
         enabled=settings.stores,
         parts=settings.parts,
+        threads=settings.threads,
         regions=regions_of(tokenizer) if "regions" in settings.parts else None,
     )

@@ -22,7 +22,7 @@ import numpy as np
 
 from agspec.draft import blend
 from agspec.draft.automaton import Automaton
-from agspec.draft.kernels import MAX_CONTEXT, NONE
+from agspec.draft.kernels import MAX_CONTEXT
 from agspec.draft.lookup import SamLookup, Slot
 from agspec.replay.environment import environment
 from agspec.tokens import Tokens, as_tokens
@@ -146,7 +146,7 @@ def measure(num_tokens: int, rounds: int) -> dict[str, Any]:
     slot = Slot.of(48)
 
     def drafts(context: Tokens) -> Any:
-        return blend.draft(automaton.arrays, context[-MAX_CONTEXT:], NONE, 0.02, 48, *slot)[0]
+        return blend.draft(automaton.arrays, context[-MAX_CONTEXT:], 0.02, 48, *slot)[0]
 
     drafts(contexts[0])
     times, found = clock([lambda c=c: drafts(c) for c in contexts])

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agspec.draft.align import GRAM, LOST, Aligner
+from agspec.draft.align import GRAM, LOST, Aligner, fill
 from agspec.draft.lookup import Slot
 from agspec.draft.names import REGION_NAMES
 from agspec.draft.panel import Panel
-from agspec.draft.regions import Regions
+from agspec.draft.regions import Regions, walk_all, walk_on
 from agspec.scaffold import load_profiles
 from agspec.tokens import as_tokens
 
@@ -22,8 +22,12 @@ def after(output: list[int], *, prompt: list[int] = FILE) -> list[int]:
     aligner = Aligner(as_tokens(prompt))
     for token in output:
         aligner.extend(as_tokens([token]))
+    return follows(aligner)
+
+
+def follows(aligner: Aligner) -> list[int]:
     slot = Slot.of(5)
-    n, _ = aligner.fill(slot, 5)
+    n, _ = fill(aligner.text, 5, *slot)
     return slot.tokens[:n].tolist()
 
 
@@ -65,7 +69,7 @@ def regions_of(text: str) -> list[str]:
     state = np.zeros(2, np.int64)
     found = []
     for byte in text.encode():
-        regions.advance(as_tokens([byte]), state)
+        walk_on(as_tokens([byte]), regions.tables, state)
         found.append(REGION_NAMES[state[1]])
     return found
 
@@ -88,28 +92,23 @@ def test_regions_of_tool_calls() -> None:
 def test_a_draft_is_walked_without_moving_on() -> None:
     regions = Regions([(b"ab", [1, 1, 1, 1, 1])], [b"a", b"b", b"c"])
     state, panel = np.zeros(2, np.int64), Panel()
-    regions.advance(as_tokens([0]), state)
+    board = panel.board
+    walk_on(as_tokens([0]), regions.tables, state)
     for source, tokens in ((1, [1, 2, 0, 1]), (3, [2, 1])):
-        panel.tokens[source, : len(tokens)] = tokens
+        board.tokens[source, : len(tokens)] = tokens
         panel.put(source, len(tokens), 1)
-    regions.tell(panel, state)
-    assert panel.regions[1, :4].tolist() == [0, 1, 1, 1]
-    assert panel.regions[3, :2].tolist() == [0, 0]
+    walk_all(board.tokens, board.sizes, regions.tables, state, board.regions)
+    assert board.regions[1, :4].tolist() == [0, 1, 1, 1]
+    assert board.regions[3, :2].tolist() == [0, 0]
     assert state[1] == 0
 
 
 def test_an_expected_output_is_followed_from_its_first_token() -> None:
     aligner = Aligner.expecting(as_tokens(FILE))
-    slot = Slot.of(5)
-
-    def next_tokens() -> list[int]:
-        n, _ = aligner.fill(slot, 5)
-        return slot.tokens[:n].tolist()
-
-    assert next_tokens() == FILE[:5]
+    assert follows(aligner) == FILE[:5]
     aligner.extend(as_tokens(FILE[:2]))
-    assert next_tokens() == FILE[2:7]
+    assert follows(aligner) == FILE[2:7]
     aligner.extend(as_tokens([900]))
-    assert next_tokens() == FILE[2:7], "as if inserted"
+    assert follows(aligner) == FILE[2:7], "as if inserted"
     aligner.extend(as_tokens(FILE[3:6]))
-    assert next_tokens() == FILE[6:11]
+    assert follows(aligner) == FILE[6:11]

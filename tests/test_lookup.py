@@ -153,23 +153,6 @@ def test_random_contexts_give_legal_candidates(make: LookupFactory) -> None:
     assert found > 400
 
 
-def test_own_last_occurrence_is_no_evidence(make: LookupFactory) -> None:
-    """The row's own text ends in the context: that place has no continuation, and is not one that failed."""
-    rng = np.random.default_rng(4)
-    lookup = make(BUDGET)
-    text = unique_text(rng, 60)
-    fill(lookup, text)
-    document = lookup.open()
-    lookup.extend(document, text[:30])
-    found = lookup.draft(text[:30].copy(), limit=8, floor=0.02, document=document)
-    assert found is not None
-    assert found.tokens.tolist() == text[30:38].tolist()
-    if isinstance(lookup, SamLookup):
-        other = lookup.draft(text[:30].copy(), limit=8, floor=0.02)
-        assert other is not None
-        assert found.probs[0] > other.probs[0]
-
-
 # --- eviction ----------------------------------------------------------------------------------------------------
 
 
@@ -228,7 +211,7 @@ def test_one_document_longer_than_a_segment() -> None:
     for border in borders:
         short = 0
         for end in range(border * 700 - 20, border * 700 + 720):
-            found = lookup.draft(text[end - 30 : end].copy(), limit=8, floor=0.02, document=document)
+            found = lookup.draft(text[end - 30 : end].copy(), limit=8, floor=0.02)
             assert found is not None
             assert found.match_length == 30
             assert found.tokens.tolist() == text[end : end + found.tokens.size].tolist()
@@ -270,7 +253,7 @@ for start in range(0, text.size, 400):
     which = start // 400 % 4
     lookup.extend(documents[which], text[start : start + 400])
     for end in range(start + 40, start + 400, 120):
-        found = lookup.draft(text[end - 30 : end], limit=24, floor=0.01, document=documents[which])
+        found = lookup.draft(text[end - 30 : end], limit=24, floor=0.01)
         if found is not None:
             out += [found.tokens.tobytes(), found.probs.tobytes(), found.counts.tobytes()]
 sys.stdout.buffer.write(b"".join(out))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agspec.draft.caps import MAX_DRAFT
 from agspec.draft.controller import LONGEST_REST, REST, WINDOW, Controller
 from agspec.draft.lookup import Candidate
-from agspec.draft.odds import Odds
-from agspec.draft.panel import NUM_SOURCES, Panel
+from agspec.draft.odds import Odds, judge, learn
+from agspec.draft.panel import Panel
 from agspec.tokens import as_tokens
 from tests.support import put
 
@@ -51,9 +50,12 @@ def candidate(tokens: list[int], probs: list[float], *, length: int = 6, count: 
 
 
 def chances(odds: Odds, made: Panel, *, floor: float = 0.0) -> list[float]:
-    out, kept = np.zeros((NUM_SOURCES, MAX_DRAFT)), np.zeros(NUM_SOURCES, np.int64)
-    odds.judge(made, floor=floor, chances=out, kept=kept)
-    return out[0, : kept[0]].tolist()
+    judge(odds.weights, made.board, floor)
+    return made.board.chances[0, : made.board.kept[0]].tolist()
+
+
+def taught(odds: Odds, made: Panel, came: list[int]) -> int:
+    return learn(odds.weights, odds.squares, made.board, as_tokens(came))
 
 
 def test_odds_learn_from_what_came() -> None:
@@ -63,7 +65,7 @@ def test_odds_learn_from_what_came() -> None:
         before = chances(odds, made)
         for _ in range(20):
             for model in (odds, twin):
-                model.learn(made, as_tokens(came))
+                taught(model, made, came)
         after = chances(odds, made)
         assert sign * (after[0] - before[0]) > 0.2 * (1 - before[0] if sign > 0 else before[0])
         assert after == chances(twin, made)
@@ -76,15 +78,15 @@ def test_odds_stop_at_the_first_wrong_token() -> None:
     """What stands behind a wrong token was never put to the test."""
     made = panel(candidate([11, 12, 13], [0.3, 0.6, 0.95]))
     odds, one = Odds(), Odds()
-    assert odds.learn(made, as_tokens([99, 12, 13])) == 0
-    one.learn(made, as_tokens([99]))
+    assert taught(odds, made, [99, 12, 13]) == 0
+    taught(one, made, [99])
     assert chances(odds, made) == chances(one, made)
 
 
 def test_learning_tells_the_longest_right_run() -> None:
     made = panel(candidate([11, 12, 13], [0.9] * 3), candidate([11, 20, 21, 22], [0.9] * 4))
-    assert Odds().learn(made, as_tokens([11, 20, 21, 5])) == 3
-    assert Odds().learn(made, as_tokens([4])) == 0
+    assert taught(Odds(), made, [11, 20, 21, 5]) == 3
+    assert taught(Odds(), made, [4]) == 0
 
 
 def test_agreement_of_sources_is_evidence() -> None:
@@ -95,7 +97,7 @@ def test_agreement_of_sources_is_evidence() -> None:
         token = int(rng.integers(100, 900))
         alike = bool(rng.integers(2))
         made = panel(candidate([token], [0.5]), candidate([token if alike else token + 1], [0.5]))
-        odds.learn(made, as_tokens([token if alike else 5]))
+        taught(odds, made, [token if alike else 5])
     agree = chances(odds, panel(candidate([50], [0.5]), candidate([50], [0.5])))[0]
     part = chances(odds, panel(candidate([50], [0.5]), candidate([60], [0.5])))[0]
     assert agree > 0.8

@@ -7,10 +7,12 @@ for a while (something was inserted), or is given up. The latest earlier place o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from agspec.draft.kernels import jit
-from agspec.draft.lookup import Found, Slot
 from agspec.tokens import Tokens
 
 GRAM = 6
@@ -27,7 +29,19 @@ PER_STEP = 4096
 CHANCE = 0.5
 """Of each token, before the odds judge it."""
 
-POINTER, RUN, CHANGED = 0, 1, 2
+POINTER, RUN, CHANGED, SIZE, DONE = 0, 1, 2, 3, 4
+
+
+class Text(NamedTuple):
+    """A request's text and the pointer into it, for compiled code.
+
+    ``tokens`` int32 [SIZE or more]; ``places`` int32 [power of two]: hash of GRAM tokens -> place after them; ``state``
+    int64 [5]: POINTER, tokens that RUN from there, CHANGED tokens of late, SIZE of the text, and how much is DONE.
+    """
+
+    tokens: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int32]
+    state: npt.NDArray[np.int64]
 
 
 @jit
@@ -56,9 +70,10 @@ def _nearest(tokens, i, pointer):
 
 
 @jit
-def follow(tokens, start, end, places, state):
-    """Take in ``tokens[start:end]``; ``places`` int32 [power of two]: hash of GRAM tokens -> place after them."""
-    for i in range(start, end):
+def _follow(text, end):
+    """Take in the tokens up to ``end``."""
+    tokens, places, state = text
+    for i in range(state[DONE], end):
         before = 0
         if i >= GRAM:
             slot = _slot(tokens, i, places.size - 1)
@@ -82,48 +97,65 @@ def follow(tokens, start, end, places, state):
             state[RUN] = length
             state[CHANGED] += 1
             if state[CHANGED] > LOST:
-                state[:] = 0
+                state[: CHANGED + 1] = 0
+    state[DONE] = end
+
+
+@jit
+def extend(text, new):
+    """Append ``new`` tokens of the output, for which there is room; an absent text stays so."""
+    size = text.state[SIZE]
+    if size < 0:
+        return
+    text.tokens[size : size + new.size] = new
+    text.state[SIZE] = size + new.size
+    _follow(text, min(size + new.size, text.state[DONE] + PER_STEP))
+
+
+@jit
+def fill(text, limit, tokens, probs, counts, hits):
+    """Write what stands at the pointer, up to ``limit`` tokens; (tokens written, tokens followed so far)."""
+    pointer, size = text.state[POINTER], text.state[SIZE]
+    if not 0 < pointer < size or text.state[DONE] < size:
+        return 0, 0
+    n = min(limit, size - pointer)
+    tokens[:n] = text.tokens[pointer : pointer + n]
+    probs[:n] = CHANCE
+    counts[:n] = 1 + text.state[CHANGED]
+    hits[:n] = 0
+    return n, text.state[RUN]
 
 
 class Aligner:
     """The text of one request and the pointer into it."""
 
     def __init__(self, prompt: Tokens) -> None:
-        self._tokens = np.empty(prompt.size + 1024, np.int32)
-        self._tokens[: prompt.size] = prompt
-        self._size = int(prompt.size)
-        self._done = 0
-        self._places = np.zeros(1 << max(12, int(2 * prompt.size).bit_length()), np.int32)
-        self._state = np.zeros(3, np.int64)
+        tokens = np.empty(prompt.size + 1024, np.int32)
+        tokens[: prompt.size] = prompt
+        places = np.zeros(1 << max(12, int(2 * prompt.size).bit_length()), np.int32)
+        self.text = Text(tokens, places, np.array([0, 0, 0, prompt.size, 0]))
 
     @classmethod
     def expecting(cls, output: Tokens) -> Aligner:
         """An aligner over what the client expects the output to be: followed from its first token on."""
         aligner = cls(np.concatenate((np.array([-1], np.int32), output)))
-        follow(aligner._tokens, 0, aligner._size, aligner._places, aligner._state)
-        aligner._done = aligner._size
-        aligner._state[:] = (1, LONGEST, 0)
+        _follow(aligner.text, output.size + 1)
+        aligner.text.state[: CHANGED + 1] = (1, LONGEST, 0)
         return aligner
+
+    def reserve(self, number: int) -> bool:
+        """Make room for ``number`` more tokens; whether the text had to move."""
+        need = int(self.text.state[SIZE]) + number
+        if need > self.text.tokens.size:
+            self.text = self.text._replace(tokens=np.concatenate((self.text.tokens, np.empty(need, np.int32))))
+            return True
+        return False
 
     def extend(self, tokens: Tokens) -> None:
         """Append the output's new tokens."""
-        need = self._size + int(tokens.size)
-        if need > self._tokens.size:
-            self._tokens = np.concatenate((self._tokens, np.empty(need, np.int32)))
-        self._tokens[self._size : need] = tokens
-        self._size = need
-        end = min(need, self._done + PER_STEP)
-        follow(self._tokens, self._done, end, self._places, self._state)
-        self._done = end
+        self.reserve(int(tokens.size))
+        extend(self.text, tokens)
 
-    def fill(self, slot: Slot, limit: int) -> Found:
-        """Write what stands at the pointer, up to ``limit`` tokens; ``match_length``: tokens followed so far."""
-        pointer, run, changed = self._state.tolist()
-        if not 0 < pointer < self._size or self._done < self._size:
-            return 0, 0
-        n = min(limit, self._size - pointer)
-        slot.tokens[:n] = self._tokens[pointer : pointer + n]
-        slot.probs[:n] = CHANCE
-        slot.counts[:n] = 1 + changed
-        slot.hits[:n] = 0
-        return n, run
+
+ABSENT = Text(np.empty(1, np.int32), np.zeros(1, np.int32), np.array([0, 0, 0, -1, 0]))
+"""No text, of SIZE -1: nothing to follow."""

@@ -43,7 +43,7 @@ def doubt(length):
 
 
 @jit
-def _blend(a, chain, lengths, n, own, token, latest, followed, edges):
+def _blend(a, chain, lengths, n, token, latest, followed, edges):
     """Chance that ``token`` follows, from all orders: each corrects what the next shorter one says.
 
     A document may go on after text that is not counted, so that more followed a context than it occurred. ``edges``
@@ -53,8 +53,6 @@ def _blend(a, chain, lengths, n, own, token, latest, followed, edges):
     for i in range(n - 1, -1, -1):
         state = chain[i]
         total = a.states[state, COUNT]
-        if a.states[state, RECENT] == own:
-            total -= 1
         edge = find(a, state, token)
         edges[i] = edge
         seen = 0.0
@@ -72,13 +70,11 @@ def _blend(a, chain, lengths, n, own, token, latest, followed, edges):
 
 
 @jit
-def draft(a, context, own, floor, limit, tokens, probs, counts, hits):
+def draft(a, context, floor, limit, tokens, probs, counts, hits):
     """Greedy continuation of ``context`` by blended chance; (number of tokens, length of the match, expected tokens).
 
     Fills ``tokens``, ``probs``, ``counts`` (occurrences of the longest order) and ``hits`` (how often the token
-    followed it), all [``limit`` or more], while the product of chances stays >= ``floor``. ``own`` is the position of
-    the context's own last token if the context is itself in the automaton (its last occurrence tells nothing then),
-    else NONE.
+    followed it), all [``limit`` or more], while the product of chances stays >= ``floor``.
     """
     chain = np.empty(ORDERS, np.int32)
     lengths = np.empty(ORDERS, np.int32)
@@ -129,14 +125,14 @@ def draft(a, context, own, floor, limit, tokens, probs, counts, hits):
                 new = known == num_asked
                 if new:
                     asked[known] = token
-                    answers[known] = _blend(a, chain, lengths, n, own, token, latest, followed, edges)
+                    answers[known] = _blend(a, chain, lengths, n, token, latest, followed, edges)
                     num_asked += 1
                 p = answers[known]
                 recent = a.states[a.edges[edge, TARGET], RECENT]
                 if p > best or (p == best and recent > when):
                     if token != choice:
                         if not new:
-                            _blend(a, chain, lengths, n, own, token, latest, followed, edges)
+                            _blend(a, chain, lengths, n, token, latest, followed, edges)
                         chosen[:n] = edges[:n]
                     best, choice, when = p, token, recent
                 edge = a.edges[edge, AFTER]

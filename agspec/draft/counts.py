@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agspec.draft.kernels import jit
-from agspec.draft.names import SourceName
+from agspec.draft.names import SOURCE_NAMES, SourceName
 from agspec.tokens import Tokens
 
 BINS = 10
@@ -50,6 +50,7 @@ class Draft:
 class Counts:
     """What became of the drafts, in vLLM's words; ``by_source`` and ``by_role`` sort the same counts.
 
+    ``looked``: by source, how often it was asked and how often it knew something.
     ``expected_of``: by role, accepted tokens that the odds foretold, see ``drift``.
     ``reliability`` float64 [BINS, 3]: of the tokens whose chance lay in a tenth and that were put to the test (those
     after a wrong one never are), number, sum of chances, number right; ``squared_error``: of those chances, summed.
@@ -61,8 +62,7 @@ class Counts:
     expected_of: dict[str, float] = field(default_factory=dict)
     squared_error: float = 0.0
     reliability: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((BINS, 3)))
-    num_lookups: Counter[str] = field(default_factory=Counter)
-    num_hits: Counter[str] = field(default_factory=Counter)
+    looked: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, len(SOURCE_NAMES)), np.int64))
     by_source: dict[str, Counter[str]] = field(default_factory=dict)
     by_role: dict[str, Counter[str]] = field(default_factory=dict)
     accepted_at: Counter[int] = field(default_factory=Counter)
@@ -84,6 +84,16 @@ class Counts:
         self.expected_of[draft.role] = self.expected_of.get(draft.role, 0.0) + expected
         self.drafted_at.update(range(drafted))
         self.accepted_at.update(range(accepted))
+
+    @property
+    def num_lookups(self) -> Counter[str]:
+        """How often each source was asked."""
+        return +Counter(dict(zip(SOURCE_NAMES, self.looked[0].tolist(), strict=True)))
+
+    @property
+    def num_hits(self) -> Counter[str]:
+        """How often each source knew something."""
+        return +Counter(dict(zip(SOURCE_NAMES, self.looked[1].tolist(), strict=True)))
 
     @property
     def num_expected_tokens(self) -> float:

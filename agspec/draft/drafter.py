@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from agspec.draft import offering
 from agspec.draft.align import Aligner
-from agspec.draft.budget import Budget, best
+from agspec.draft.budget import Budget
 from agspec.draft.caps import MAX_DRAFT, CapTable
 from agspec.draft.cost import StepCost
 from agspec.draft.counts import Counts, Draft
-from agspec.draft.kernels import MAX_CONTEXT, jit
-from agspec.draft.lookup import Candidate, Found, Lookup, LookupFactory
+from agspec.draft.desk import LIMIT
+from agspec.draft.lookup import Candidate, Lookup, LookupFactory
 from agspec.draft.names import PART_NAMES, SOURCE_NAMES, STORE_NAMES, PartName, SourceName, StoreName
 from agspec.draft.odds import ROLES, OddsState
-from agspec.draft.panel import NUM_SOURCES, Panel
+from agspec.draft.offering import RAW_FLOOR
 from agspec.draft.regions import Regions
 from agspec.draft.registry import Registry
 from agspec.draft.request import Ended, Offer, Request, Row
 from agspec.draft.store import Budgets, Intake, Session, Store
+from agspec.draft.team import Team
 from agspec.messages import Role
 from agspec.tokens import Tokens
 
 HEADER = 24
 """Tokens of the prompt's end that an output's document starts with: the chat frame before the first word."""
-RAW_FLOOR = 0.02
-"""Product of a store's own chances at which its candidate ends; the odds cut it shorter."""
 ROLE_NUMBERS = {role: number for number, role in enumerate(Role.__args__[: ROLES - 1])}  # type: ignore[attr-defined]
-
-
-@jit
-def legal(tokens, n, allowed):
-    """How many of the first ``n`` of ``tokens`` come before one that is not ``allowed`` (bool [vocabulary])."""
-    for k in range(n):
-        if not 0 <= tokens[k] < allowed.size or not allowed[tokens[k]]:
-            return k
-    return n
 
 
 class Drafter:
@@ -46,7 +36,7 @@ class Drafter:
     ``lookup``: makes the engine behind each store. ``cost``: what a step costs. ``corpus``: a frozen lookup all tenants
     may read. ``barred``: token ids a draft never holds nor passes (sorted). ``odds``: where the tenants' models start.
     ``regions``: tells what is being written; None: not told. ``enabled``: stores in use; ``parts``: parts of the policy
-    in use.
+    in use. ``threads`` look up for the rows of a step.
 
     Call ``start`` when a request begins, ``propose`` each step with its rows, ``finish`` when it ends. Same calls,
     same drafts: no clock, no randomness, no order of a hash table decides anything.
@@ -66,22 +56,21 @@ class Drafter:
         regions: Regions | None = None,
         enabled: Sequence[StoreName] = STORE_NAMES,
         parts: Sequence[PartName] = PART_NAMES,
+        threads: int = 1,
     ) -> None:
         self.caps = caps
         self.budget = Budget(cost) if caps.caution is None else Budget(cost, caution=caps.caution)
         self._allowed = np.ones(vocab_size, np.bool_)
         self._allowed[barred[barred < vocab_size]] = False
-        self._regions = regions
+        self._regions = Regions([], []) if regions is None else regions
         self._enabled = tuple(enabled)
         self._parts = tuple(parts)
         self._corpus = Store("corpus", lookup, 0)
         self._corpus.lookup = corpus
         self.intake = Intake(budgets.tokens_per_step)
+        self._team = Team(threads)
         self.homes = Registry(lookup, budgets, self.intake, odds)
         self._requests: dict[str, Request] = {}
-        self._chances = np.zeros((NUM_SOURCES, MAX_DRAFT))
-        self._kept = np.zeros(NUM_SOURCES, np.int64)
-        self._merits = np.zeros(MAX_DRAFT)
         self.counts = Counts()
 
     def __contains__(self, request: str) -> bool:
@@ -99,10 +88,11 @@ class Drafter:
         self.intake.wait()
         home = self._session(tenant, f"\0{request}" if session is None else session)
         self._read(home, prompt)
-        aligner = Aligner(prompt) if "aligned" in self._parts else None
+        aligner = Aligner(prompt) if "aligned" in self._parts and "session" in self._enabled else None
         document = home.store.open(prompt[-HEADER:])
-        sources = [(STORE_NAMES.index(name), *self._store(name, home, document)) for name in self._enabled]
-        self._requests[request] = Request(home, role, prompt, document, sources, aligner)
+        sources = [(STORE_NAMES.index(name), self._store(name, home)) for name in self._enabled]
+        number = ROLE_NUMBERS.get(role, ROLES - 1)
+        self._requests[request] = Request(home, role, number, prompt, document, sources, aligner)
 
     def remember(self, session: str, text: Tokens, *, tenant: str = "") -> None:
         """Text of a session that its requests do not carry, such as what was cut from a long prompt."""
@@ -113,9 +103,8 @@ class Drafter:
         """What the client expects a request's output to be, or much of it: followed through edits."""
         self.intake.wait()
         state = self._requests.get(request)
-        if state is not None and output.size:
-            state.expected = Aligner.expecting(output)
-            state.expected.extend(np.asarray(state.output, np.int32))
+        if state is not None and state.aligner is not None and output.size:
+            state.expect(output)
 
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
@@ -159,7 +148,8 @@ class Drafter:
         self.observe_step(rows)
         for row in rows:
             self.observe(row)
-        drafts = self.commit([self.offer(row, len(rows)) for row in rows])
+        known = sum(row.request in self for row in rows)
+        drafts = self.commit(self.answer([self.ask(row, known) for row in rows]), known)
         self.intake.begin()
         return drafts
 
@@ -177,16 +167,9 @@ class Drafter:
             return
         new = np.ascontiguousarray(row.context[-row.num_new :])
         state.output.extend(new.tolist())
-        state.session.store.extend(state.document, new)
-        for aligner in (state.expected, state.aligner):
-            if aligner is not None:
-                aligner.extend(new)
-        if self._regions is not None:
-            self._regions.advance(new, state.region)
-        right = state.session.tenant.odds.learn(state.panel, new)
-        run = 0 if right < new.size else min(state.fared // 3 + 1, 3)
-        state.fared = 3 * run + min(right, 2)
-        state.panel.clear()
+        self.intake.append(state.session.store, state.document, new)
+        state.reserve(row.num_new)
+        offering.observe(state.desk.numbers, new, self._regions.tables)
         if state.pending is not None:
             drafted = int(state.pending.tokens.size)
             accepted = min(row.num_new - 1, drafted)
@@ -194,47 +177,52 @@ class Drafter:
             state.session.controller(state.role).observe(drafted=drafted, accepted=accepted)
             state.pending = None
 
-    def offer(self, row: Row, num_rows: int) -> Offer | None:
-        """What one of ``num_rows`` rows would draft, None where nothing is worth verifying."""
+    def ask(self, row: Row, num_rows: int) -> Request | None:
+        """Set out what one of ``num_rows`` rows asks; its request, None where nothing is worth verifying."""
         state = self._requests.get(row.request)
         if state is None or row.room < 1 or not row.context.size:
             return None
         multiplier = state.session.controller(state.role).step() if "multiplier" in self._parts else 1.0
-        if multiplier == 0.0:
-            return None
         limits = self.caps.limits(state.role)
-        limit = self._look_up(state, row, limits.cap)
+        limit = min(row.room, limits.cap, MAX_DRAFT)
+        if multiplier == 0.0 or limit < 1:
+            return None
         share = self.budget.share(num_rows)
-        fixed = limits.floor is not None
         floor = self.budget.floor(share, num_rows) if limits.floor is None else limits.floor
-        panel = state.panel
-        state.session.tenant.odds.judge(panel, floor=min(floor, RAW_FLOOR), chances=self._chances, kept=self._kept)
-        choice, n = best(self._chances, self._kept, share, self.budget.rate, fixed, floor, self._merits)
-        if choice < 0:
-            return None
-        match_length = int(panel.lengths[choice])
-        longest = min(limit, int(self.caps.longest(state.role, match_length) * multiplier))
-        n = legal(panel.tokens[choice], min(n, longest), self._allowed)
-        if not n:
-            return None
-        tokens = panel.tokens[choice, :n].copy()
-        merits = None if fixed or "batch" not in self._parts else self._merits[:n].copy()
-        chances = self._chances[choice, :n].copy()
-        return Offer(row.request, SOURCE_NAMES[choice], tokens, match_length, chances, merits)
+        fixed = limits.floor is not None
+        cap = min(limits.cap, MAX_DRAFT)
+        terms = (limit, floor, share, self.budget.rate, fixed, limits.factor, limits.offset, cap, multiplier)
+        self._ask(state, row.context, terms)
+        return state
 
-    def commit(self, offers: Sequence[Offer | None]) -> list[Draft | None]:
-        """The drafts of a step: of all rows' offers the tokens that pay together."""
-        rated = [i for i, offer in enumerate(offers) if offer is not None and offer.merits is not None]
-        lengths = {i: offer.tokens.size for i, offer in enumerate(offers) if offer is not None}
+    def answer(self, asked: Sequence[Request | None]) -> list[Offer | None]:
+        """What each row would draft that ``ask`` set out."""
+        states = [state for state in asked if state is not None]
+        if not states:
+            return [None] * len(asked)
+        desks = np.array([state.desk.address for state in states], np.int64)
+        self._team.run(offering.offer, desks, self._regions.tables, self._allowed)
+        offering.count(desks, self.counts.looked)
+        return [None if state is None else self._offer(state) for state in asked]
+
+    def commit(self, offers: Sequence[Offer | None], num_rows: int) -> list[Draft | None]:
+        """The drafts of a step of ``num_rows`` rows: of all offers the tokens that pay together."""
+        rated = [i for i, offer in enumerate(offers) if offer is not None and offer.rated]
+        lengths = {i: offer.size for i, offer in enumerate(offers) if offer is not None}
         if rated:
-            paid = self.budget.afford([offers[i].merits for i in rated], rows=len(offers))  # type: ignore[union-attr,misc]
-            lengths.update(zip(rated, paid, strict=True))
-        return [None if offer is None else self._draft(offer, lengths[i]) for i, offer in enumerate(offers)]
+            merits = [offers[i].request.panel.board.merits[: lengths[i]] for i in rated]  # type: ignore[union-attr]
+            lengths.update(zip(rated, self.budget.afford(merits, rows=num_rows), strict=True))
+        return [None if offer is None else _draft(offer, lengths[i]) for i, offer in enumerate(offers)]
 
     def candidates(self, row: Row) -> list[tuple[SourceName, Candidate]]:
         """What every source proposes for ``row``, unjudged: for an oracle that knows what comes."""
         state = self._requests[row.request]
-        self._look_up(state, row, self.caps.limits(state.role).cap)
+        limit = min(row.room, self.caps.limits(state.role).cap, MAX_DRAFT)
+        state.panel.clear()
+        if limit > 0:
+            self._ask(state, row.context, (limit, 0, 0, 0, 0, 0, 0, 0, 0))
+            offering.look_up(state.desk.numbers, self._regions.tables)
+            offering.count(np.array([state.desk.address]), self.counts.looked)
         return state.panel.candidates()
 
     def force(self, row: Row, source: SourceName, tokens: Tokens) -> Draft:
@@ -243,53 +231,43 @@ class Drafter:
         state.pending = Draft(tokens, source, 0, np.ones(tokens.size), state.role)
         return state.pending
 
-    def _look_up(self, state: Request, row: Row, cap: int) -> int:
-        context = np.ascontiguousarray(row.context[-MAX_CONTEXT:])
-        limit = min(row.room, cap, MAX_DRAFT)
-        panel = state.panel
-        panel.clear()
-        if limit < 1:
-            return 0
-        panel.moment[:] = (
-            context[-1], context[-2] if context.size > 1 else -1, state.fared, ROLE_NUMBERS.get(state.role, ROLES - 1)
-        )  # fmt: skip
-        for source, store, document in state.sources:
-            if store.lookup is not None:
-                found = store.lookup.fill(context, panel.slots[source], limit=limit, floor=RAW_FLOOR, document=document)
-                self._note(panel, source, found)
-        if state.aligner is not None and "session" in self._enabled:
-            found = (0, 0) if state.expected is None else state.expected.fill(panel.slots[-1], limit)
-            found = found if found[0] else state.aligner.fill(panel.slots[-1], limit)
-            self._note(panel, NUM_SOURCES - 1, found)
-        if self._regions is not None:
-            self._regions.tell(panel, state.region)
-        return limit
+    def _ask(self, state: Request, context: Tokens, terms: tuple[float, ...]) -> None:
+        """Lookups that are not compiled are asked here."""
+        state.ask(context, terms)
+        for source, store in state.sources:
+            if store.lookup is not None and store.lookup.parts is None:
+                slot, context = state.panel.slots[source], np.ascontiguousarray(context)
+                found = store.lookup.fill(context, slot, limit=int(terms[LIMIT]), floor=RAW_FLOOR)
+                state.panel.put(source, *found)
 
-    def _note(self, panel: Panel, source: int, found: Found) -> None:
-        self.counts.num_lookups[SOURCE_NAMES[source]] += 1
-        if found[0]:
-            self.counts.num_hits[SOURCE_NAMES[source]] += 1
-            panel.put(source, *found)
-
-    def _draft(self, offer: Offer, length: int) -> Draft | None:
-        if not length:
-            return None
-        state = self._requests[offer.request]
-        tokens, chances = offer.tokens[:length], offer.chances[:length]
-        state.pending = Draft(tokens, offer.source, offer.match_length, chances, state.role)
-        return state.pending
+    def _offer(self, state: Request) -> Offer | None:
+        source, size = state.desk.answer
+        limits = self.caps.limits(state.role)
+        return Offer(state, source, size, limits.floor is None and "batch" in self._parts) if size else None
 
     def _read(self, home: Session, text: Tokens) -> None:
         for start, end in home.novelty.spans(text):
             self.intake.add(home.store, text[start:end].copy(), tail=text[max(0, start - HEADER) : start].copy())
 
-    def _store(self, name: StoreName, home: Session, document: Any) -> tuple[Store, Any]:
+    def _store(self, name: StoreName, home: Session) -> Store:
         if name == "session":
-            return home.store, document
-        return {"workspace": home.tenant.workspace, "shared": home.tenant.shared, "corpus": self._corpus}[name], None
+            return home.store
+        return {"workspace": home.tenant.workspace, "shared": home.tenant.shared, "corpus": self._corpus}[name]
 
     def _busy(self) -> list[Session]:
         return [state.session for state in self._requests.values()]
 
     def _session(self, tenant: str, name: str) -> Session:
         return self.homes.session(tenant, name, busy=self._busy())
+
+
+def _draft(offer: Offer, size: int) -> Draft | None:
+    if not size:
+        return None
+    state, source = offer.request, offer.source
+    board = state.panel.board
+    state.pending = Draft(
+        board.tokens[source, :size].copy(), SOURCE_NAMES[source], int(board.lengths[source]),
+        board.chances[source, :size].copy(), state.role,
+    )  # fmt: skip
+    return state.pending

@@ -7,9 +7,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from agspec.draft import sampling
-from agspec.draft.kernels import MAX_CONTEXT
-from agspec.draft.lookup import Drafting, Found, Slot
+from agspec.draft import addresses
+from agspec.draft.lookup import Compiled
 from agspec.draft.suffix_array import SEPARATOR, followed, sort
 from agspec.errors import StoreError
 from agspec.tokens import EMPTY, Tokens
@@ -23,13 +22,15 @@ class Sorted(NamedTuple):
     heads: Tokens
 
 
-class FrozenLookup(Drafting):
+class FrozenLookup(Compiled):
     """The ``Lookup`` protocol for reading only: ``open`` and ``extend`` raise StoreError."""
 
     num_evicted_tokens = 0
 
     def __init__(self, arrays: Sorted, *, num_tokens: int) -> None:
+        super().__init__()
         self._arrays = arrays
+        addresses.tell([(addresses.SORTED, arrays)], self.parts)
         self.num_tokens = num_tokens
 
     @property
@@ -47,11 +48,6 @@ class FrozenLookup(Drafting):
 
     def close(self, document: object) -> None:
         """Nothing to do: there are no documents."""
-
-    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: object = None) -> Found:
-        """See ``Lookup``."""
-        n, length = sampling.draft(*self._arrays, context[-MAX_CONTEXT:], floor, limit, *slot)
-        return n, length
 
 
 def separated(documents: list[Tokens]) -> Tokens:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agspec.draft import blend, kernels
+from agspec.draft import addresses, kernels
+from agspec.draft.addresses import PARTS, Addresses
 from agspec.draft.automaton import EDGES_PER_TOKEN, STATES_PER_TOKEN, Automaton, Document
-from agspec.draft.kernels import MAX_CONTEXT
+from agspec.draft.looking import fill
 from agspec.tokens import EMPTY, Tokens
 
 MIN_CAPACITY = 64 * 1024
@@ -51,11 +52,6 @@ class Slot(NamedTuple):
         """Room for ``size`` tokens."""
         return cls(np.empty(size, np.int32), np.empty(size), np.empty(size, np.int32), np.empty(size, np.int32))
 
-    def take(self, other: Slot, n: int) -> None:
-        """Copy the first ``n`` tokens of ``other``."""
-        self.tokens[:n], self.probs[:n] = other.tokens[:n], other.probs[:n]
-        self.counts[:n], self.hits[:n] = other.counts[:n], other.hits[:n]
-
     def candidate(self, n: int, match_length: int) -> Candidate:
         """A copy of the first ``n`` tokens."""
         return Candidate(
@@ -72,9 +68,12 @@ class Lookup(Protocol):
 
     ``open`` starts a document that goes on after ``tail`` (known already, not counted again). ``fill`` continues
     ``context`` (int32 [n], newest last) in ``slot`` by up to ``limit`` tokens while the product of probabilities stays
-    at least ``floor``; ``document`` is the one the context is the end of, if any.
+    at least ``floor``. ``parts``: where compiled code that
+    does the same finds what it needs, see ``addresses``; None: only ``fill`` can.
     """
 
+    @property
+    def parts(self) -> Addresses | None: ...
     @property
     def memory_bytes(self) -> int: ...
     @property
@@ -84,17 +83,29 @@ class Lookup(Protocol):
     def open(self, tail: Tokens = EMPTY) -> Any: ...
     def extend(self, document: Any, tokens: Tokens) -> None: ...
     def close(self, document: Any) -> None: ...
-    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: Any = None) -> Found: ...
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float) -> Found: ...
 
 
 class Drafting:
     """``draft``, by ``fill``."""
 
-    def draft(self: Lookup, context: Tokens, *, limit: int, floor: float, document: Any = None) -> Candidate | None:
+    def draft(self: Lookup, context: Tokens, *, limit: int, floor: float) -> Candidate | None:
         """What ``fill`` writes, in arrays of its own; None where nothing is known."""
         slot = Slot.of(limit)
-        n, length = self.fill(context, slot, limit=limit, floor=floor, document=document)
+        n, length = self.fill(context, slot, limit=limit, floor=floor)
         return slot.candidate(n, length) if n else None
+
+
+class Compiled(Drafting):
+    """``fill``, by compiled code that is told where the arrays are."""
+
+    def __init__(self) -> None:
+        self.parts = np.zeros((PARTS, 7), np.int64)
+
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float) -> Found:
+        """See ``Lookup``: of what the parts know, the continuation with most expected tokens."""
+        n, length = fill(self.parts, context, floor, limit, *slot)
+        return n, length
 
 
 LookupFactory = Callable[[int], Lookup]
@@ -111,15 +122,17 @@ class SamDocument:
         self.document = document
 
 
-class SamLookup(Drafting):
+class SamLookup(Compiled):
     """Suffix automata in segments: when the newest is full a larger one is begun, at the budget the oldest goes."""
 
     def __init__(self, budget_bytes: int) -> None:
+        super().__init__()
         self.budget_bytes = budget_bytes
         self.num_evicted_tokens = 0
         self._largest = max(MIN_CAPACITY // 4, int(budget_bytes / SEGMENTS / BYTES_PER_TOKEN))
         self._capacity = min(MIN_CAPACITY, self._largest)
         self._segments = [Automaton(capacity=self._capacity)]
+        self._tell()
 
     @property
     def memory_bytes(self) -> int:
@@ -148,22 +161,6 @@ class SamLookup(Drafting):
     def close(self, document: SamDocument) -> None:
         """Nothing to do: a document that no longer grows stays until its segment goes."""
 
-    def fill(
-        self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: SamDocument | None = None
-    ) -> Found:
-        """See ``Lookup``: of what the segments know, the continuation with most expected tokens."""
-        context = context[-MAX_CONTEXT:]
-        best, most = (0, 0), 0.0
-        for segment in self._segments:
-            own = kernels.NONE if document is None or document.segment is not segment else document.document.position
-            out = Slot.of(limit) if best[0] else slot
-            n, length, expected = blend.draft(segment.arrays, context, own, floor, limit, *out)
-            if expected > most:
-                best, most = (n, length), expected
-                if out is not slot:
-                    slot.take(out, n)
-        return best
-
     def latest(self, context: Tokens) -> int | None:
         """Position (among all tokens ever given) of the latest end of ``context``'s longest suffix that goes on."""
         places, before = [], self.num_evicted_tokens
@@ -191,3 +188,7 @@ class SamLookup(Drafting):
         self._segments.append(Automaton(capacity=self._capacity))
         while len(self._segments) > 1 and self.memory_bytes > self.budget_bytes:
             self.num_evicted_tokens += len(self._segments.pop(0))
+        self._tell()
+
+    def _tell(self) -> None:
+        addresses.tell([(addresses.AUTOMATON, segment.arrays) for segment in self._segments], self.parts)

@@ -17,11 +17,9 @@ import numpy.typing as npt
 
 from agspec.draft.kernels import jit
 from agspec.draft.names import REGION_NAMES
-from agspec.draft.panel import NUM_SOURCES, Panel
-from agspec.tokens import Tokens
+from agspec.draft.panel import NUM_SOURCES
 
 Weights = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
 
 LENGTHS, CHANCES, POSITIONS, COUNTS, SHARES, FARED, ROLES = 12, 16, 9, 6, 6, 12, 12
 SMALL, LARGE = 1 << 12, 1 << 15
@@ -117,35 +115,35 @@ def _parted(tokens, sizes, out):
 
 
 @jit
-def _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, out):
-    own = tokens[s, k]
-    before = tokens[s, k - 1] if k > 0 else moment[0]
-    two_before = tokens[s, k - 2] if k > 1 else moment[1 - k]
-    length = _length_bucket(lengths[s])
-    longer = _length_bucket(lengths[s] + k)
+def _features(b, parted, s, k, out):
+    own = b.tokens[s, k]
+    before = b.tokens[s, k - 1] if k > 0 else b.moment[0]
+    two_before = b.tokens[s, k - 2] if k > 1 else b.moment[1 - k]
+    length = _length_bucket(b.lengths[s])
+    longer = _length_bucket(b.lengths[s] + k)
     position = _position_bucket(k)
-    chance = _chance_bucket(probs[s, k])
-    region = regions[s, k]
+    chance = _chance_bucket(b.probs[s, k])
+    region = b.regions[s, k]
     state, agree, differ = 0, 0, 0
     for o in range(NUM_SOURCES):
         if o == s:
             continue
         state *= 3
-        if sizes[o] > k and parted[s, o] > k:
+        if b.sizes[o] > k and parted[s, o] > k:
             state += 1
             agree += 1
-        elif parted[s, o] <= k and parted[s, o] < sizes[o]:
+        elif parted[s, o] <= k and parted[s, o] < b.sizes[o]:
             state += 2
             differ += 1
     out[0] = s
     out[1] = s * LENGTHS + longer
     out[2] = s * CHANCES + chance
     out[3] = length * POSITIONS + position
-    out[4] = (_count_bucket(counts[s, k]) * SHARES + _share_bucket(hits[s, k], counts[s, k])) * LENGTHS + longer
-    out[5] = moment[2] * POSITIONS + position
+    out[4] = (_count_bucket(b.counts[s, k]) * SHARES + _share_bucket(b.hits[s, k], b.counts[s, k])) * LENGTHS + longer
+    out[5] = b.moment[2] * POSITIONS + position
     out[6] = s * STATES + state
     out[7] = (agree * NUM_SOURCES + differ) * CHANCES + chance
-    out[8] = moment[3] * CHANCES + chance
+    out[8] = b.moment[3] * CHANCES + chance
     out[9] = region * CHANCES + chance
     out[10] = region * POSITIONS + position
     out[11] = _hash(own, 0, 0, SMALL)
@@ -169,34 +167,36 @@ def _chance(weights, features):
 
 
 @jit
-def judge(weights, tokens, probs, counts, hits, regions, sizes, lengths, moment, floor, out, kept):
-    """Fill ``out`` [source, k] with the chance of each token; ``kept``: how many until the product is under floor."""
+def judge(weights, board, floor):
+    """Fill ``chances`` and ``kept``: tokens until the product of chances is under ``floor``."""
+    b = board
     features = np.empty(NUM_FEATURES, np.int64)
     parted = np.zeros((NUM_SOURCES, NUM_SOURCES), np.int64)
-    _parted(tokens, sizes, parted)
+    _parted(b.tokens, b.sizes, parted)
     for s in range(NUM_SOURCES):
         survival = 1.0
-        kept[s] = sizes[s]
-        for k in range(sizes[s]):
-            _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, features)
-            out[s, k] = _chance(weights, features)
-            survival *= out[s, k]
+        b.kept[s] = b.sizes[s]
+        for k in range(b.sizes[s]):
+            _features(b, parted, s, k, features)
+            b.chances[s, k] = _chance(weights, features)
+            survival *= b.chances[s, k]
             if survival < floor:
-                kept[s] = k
+                b.kept[s] = k
                 break
 
 
 @jit
-def learn(weights, squares, tokens, probs, counts, hits, regions, sizes, lengths, moment, came):
+def learn(weights, squares, board, came):
     """One gradient step for each token that ``came`` decides, up to a candidate's first wrong one; longest run."""
+    b = board
     features = np.empty(NUM_FEATURES, np.int64)
     parted = np.zeros((NUM_SOURCES, NUM_SOURCES), np.int64)
-    _parted(tokens, sizes, parted)
+    _parted(b.tokens, b.sizes, parted)
     best = 0
     for s in range(NUM_SOURCES):
-        for k in range(min(sizes[s], came.size)):
-            right = tokens[s, k] == came[k]
-            _features(tokens, probs, counts, hits, regions, sizes, lengths, moment, parted, s, k, features)
+        for k in range(min(b.sizes[s], came.size)):
+            right = b.tokens[s, k] == came[k]
+            _features(b, parted, s, k, features)
             error = (1.0 if right else 0.0) - _chance(weights, features)
             for feature in features:
                 squares[feature] += error * error
@@ -225,33 +225,13 @@ def prior() -> OddsState:
 
 
 class Odds:
-    """The model of one tenant."""
+    """The model of one tenant: ``judge`` reads it, ``learn`` changes it."""
 
     def __init__(self, start: OddsState | None = None) -> None:
         state = prior() if start is None else start
-        self._weights, self._squares = state.weights.copy(), state.squares.copy()
+        self.weights, self.squares = state.weights.copy(), state.squares.copy()
 
     @property
     def state(self) -> OddsState:
         """What has been learned so far."""
-        return OddsState(self._weights.copy(), self._squares.copy())
-
-    def judge(
-        self, panel: Panel, *, floor: float, chances: npt.NDArray[np.float64], kept: npt.NDArray[np.int64]
-    ) -> None:
-        """Fill ``chances`` [NUM_SOURCES, MAX_DRAFT] and ``kept`` [NUM_SOURCES]: tokens till the product < floor."""
-        p = panel
-        judge(
-            self._weights, p.tokens, p.probs, p.counts, p.hits, p.regions, p.sizes, p.lengths, p.moment,
-            floor, chances, kept,
-        )  # fmt: skip
-
-    def learn(self, panel: Panel, came: Tokens) -> int:
-        """What came after ``panel`` was made, int32 [n]; how many tokens its best candidate had right."""
-        p = panel
-        return int(
-            learn(
-                self._weights, self._squares, p.tokens, p.probs, p.counts, p.hits, p.regions, p.sizes, p.lengths,
-                p.moment, came,
-            )
-        )  # fmt: skip
+        return OddsState(self.weights.copy(), self.squares.copy())

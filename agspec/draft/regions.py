@@ -13,15 +13,14 @@ import numpy as np
 
 from agspec.draft.kernels import jit
 from agspec.draft.names import REGION_NAMES
-from agspec.draft.panel import Panel
-from agspec.tokens import Tokens
 
 NODE, REGION = 0, 1
 
 
 @jit
-def walk(tokens, starts, data, table, after, state, out):
+def walk(tokens, tables, state, out):
     """``out[k]``: the region in which ``tokens[k]`` is written; ``state`` int64 [2] is moved past all of them."""
+    starts, data, table, after = tables
     node, region = state[NODE], state[REGION]
     for k in range(tokens.size):
         out[k] = region
@@ -33,19 +32,26 @@ def walk(tokens, starts, data, table, after, state, out):
 
 
 @jit
-def walk_all(tokens, sizes, starts, data, table, after, state, out):
+def walk_on(tokens, tables, state):
+    """Move ``state`` int64 [2] past ``tokens``; a new output starts at zeros."""
+    walk(tokens, tables, state, np.empty(tokens.size, np.int8))
+
+
+@jit
+def walk_all(tokens, sizes, tables, state, out):
     """``walk`` over the first ``sizes[i]`` of each row of ``tokens``, every time from ``state``, which stays."""
     now = np.empty(2, np.int64)
     for i in range(sizes.size):
         if sizes[i]:
             now[:] = state
-            walk(tokens[i, : sizes[i]], starts, data, table, after, now, out[i])
+            walk(tokens[i, : sizes[i]], tables, now, out[i])
 
 
 class Regions:
     """Markers over the texts of a vocabulary.
 
-    ``markers``: (bytes, region that follows for each of REGION_NAMES). ``texts``: bytes of each token id.
+    ``markers``: (bytes, region that follows for each of REGION_NAMES). ``texts``: bytes of each token id. ``tables``:
+    for the functions above.
     """
 
     def __init__(self, markers: Sequence[tuple[bytes, Sequence[int]]], texts: Sequence[bytes]) -> None:
@@ -73,17 +79,9 @@ class Regions:
                 fails[child] = int(table[node, byte])
                 table[node, byte] = child
                 queue.append(child)
-        self._tables = (
+        self.tables = (
             np.cumsum([0, *map(len, texts)], dtype=np.int64),
             np.frombuffer(b"".join(texts) or b"\0", np.uint8),
             table,
             np.array([list(follows) for follows in found], np.int64),
         )
-
-    def advance(self, tokens: Tokens, state: np.ndarray) -> None:
-        """Move ``state`` int64 [2] past ``tokens``; a new output starts at zeros."""
-        walk(tokens, *self._tables, state, np.empty(tokens.size, np.int8))
-
-    def tell(self, panel: Panel, state: np.ndarray) -> None:
-        """Fill ``panel.regions``; ``state`` stays."""
-        walk_all(panel.tokens, panel.sizes, *self._tables, state, panel.regions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from agspec.draft.lookup import Lookup, LookupFactory
 from agspec.draft.names import StoreName
 from agspec.draft.novel import Novelty
 from agspec.draft.odds import Odds
+from agspec.draft.worker import Worker
 from agspec.tokens import EMPTY, Tokens
 
 
@@ -94,6 +94,8 @@ class _Append:
     document: Any = None
 
 
+FEW = 3
+"""Rows of a step whose new tokens are taken in at once: waking a thread for them would take longer."""
 MOST_WAITING = 1 << 23
 """Tokens that may wait for all stores together; more is refused and counted, so that no flood of text fills memory."""
 
@@ -102,30 +104,37 @@ class Intake:
     """Texts on their way into stores: in order, so many tokens a step, never by the clock.
 
     ``begin`` moves them beside the engine's forward pass, in a thread of its own; ``wait`` before anything else touches
-    stores or queue. So what a step sees does not depend on how fast the thread was.
+    stores or queue. So what a step sees does not depend on how fast the thread was. What a step's rows wrote goes in
+    the same way, whole, before the rest: a store lags a step behind.
     """
 
     def __init__(self, tokens_per_step: int) -> None:
         self.tokens_per_step = tokens_per_step
         self.num_refused_tokens = 0
         self._queue: deque[_Append] = deque()
+        self._written: list[tuple[Store, Any, Tokens]] = []
         self._num_waiting = 0
-        self._thread: ThreadPoolExecutor | None = None
-        self._running: Future[int] | None = None
+        self._worker: Worker | None = None
+        self._running = False
         self._begun = False
         self._error: BaseException | None = None
 
     def begin(self) -> None:
         """Start a step in the background; ``wait`` ends it."""
-        if self._queue:
-            self._thread = self._thread or ThreadPoolExecutor(1, "agspec-intake")
-            self._running = self._thread.submit(self.step)
+        if self._queue or len(self._written) >= FEW:
+            self._worker = self._worker or Worker("agspec-intake")
+            self._worker.begin(self.step)
+            self._running = True
+        elif self._written:
+            self.step()
+            self._begun = True
 
     def wait(self) -> None:
         """Until the step begun last is done; what it raised, ``take_in`` raises."""
-        if self._running is not None:
-            self._error = self._error or self._running.exception()
-            self._running, self._begun = None, True
+        if self._running and self._worker is not None:
+            error = self._worker.wait()
+            self._error = self._error or error
+            self._running, self._begun = False, True
 
     def take_in(self) -> None:
         """A step of the engine begins: the one begun last is waited for; where there was none, one is made now."""
@@ -136,6 +145,10 @@ class Intake:
             raise error
         if not begun:
             self.step()
+
+    def append(self, store: Store, document: Any, tokens: Tokens) -> None:
+        """What was written in this step to a document that is open."""
+        self._written.append((store, document, tokens))
 
     def add(self, store: Store, tokens: Tokens, *, tail: Tokens = EMPTY) -> None:
         """A new document of ``store`` that holds ``tokens`` and goes on after ``tail``."""
@@ -148,10 +161,14 @@ class Intake:
     def drop(self, store: Store) -> None:
         """Forget what is still on its way into ``store``."""
         self._queue = deque(entry for entry in self._queue if entry.store is not store)
+        self._written = [entry for entry in self._written if entry[0] is not store]
         self._num_waiting = sum(int(entry.tokens.size) for entry in self._queue)
 
     def step(self) -> int:
-        """Move up to ``tokens_per_step`` tokens; how many went."""
+        """Move what was written, and up to ``tokens_per_step`` tokens of what waits; how many of these went."""
+        written, self._written = self._written, []
+        for store, document, tokens in written:
+            store.extend(document, tokens)
         left = self.tokens_per_step
         while left and self._queue:
             entry = self._queue[0]

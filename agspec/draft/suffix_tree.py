@@ -26,6 +26,8 @@ MEASURE_EVERY = 1 << 16
 class SuffixTreeLookup(Drafting):
     """One suffix tree; documents are its sequences, and at the budget the oldest are removed."""
 
+    parts = None
+
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.num_evicted_tokens = 0
@@ -63,7 +65,7 @@ class SuffixTreeLookup(Drafting):
     def close(self, document: int) -> None:
         """Nothing to do: a document stays until it is evicted."""
 
-    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float, document: int | None = None) -> Found:
+    def fill(self, context: Tokens, slot: Slot, *, limit: int, floor: float) -> Found:
         """See ``Lookup``; the tree does not say how often it has seen a token: once."""
         found = self._tree.speculate_ndarray(
             np.ascontiguousarray(context[-DEPTH:]), min(limit, DEPTH), FACTOR, 0.0, max(floor, 0.01), False

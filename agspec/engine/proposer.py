@@ -19,7 +19,7 @@ from agspec.build import build_drafter
 from agspec.draft.counts import Draft
 from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
-from agspec.draft.request import Row
+from agspec.draft.request import Request, Row
 from agspec.engine import patches
 from agspec.engine.config import REQUEST, ROLE, SECRET, SESSION, TENANT, from_environment, log_with_vllm
 from agspec.engine.parked import Parked
@@ -109,8 +109,8 @@ class Proposer:
         self._guard("observe", self.drafter.observe_step, known)
         for row in known:
             self._guard("observe", self.drafter.observe, row)
-        offers = [None if row is None else self._guard("draft", self.drafter.offer, row, len(known)) for row in rows]
-        drafts = self._guard("draft", self._commit, offers) or [None] * len(rows)
+        asked = [None if row is None else self._guard("draft", self.drafter.ask, row, len(known)) for row in rows]
+        drafts = self._guard("draft", self._drafts, asked, len(known)) or [None] * len(rows)
         self._guard("intake", self.drafter.intake.begin)
         self.num_steps += 1
         self.propose_s += time.perf_counter() - started
@@ -194,10 +194,10 @@ class Proposer:
             for output in self.parked.park(str(key), ended):
                 self.drafter.share(output)
 
-    def _commit(self, offers: list[Any]) -> list[Draft | None]:
-        drafts = self.drafter.commit(offers)
-        if len(drafts) != len(offers):
-            raise ValueError(f"want a draft or None for each of {len(offers)} rows, got {len(drafts)}")
+    def _drafts(self, asked: list[Request | None], num_rows: int) -> list[Draft | None]:
+        drafts = self.drafter.commit(self.drafter.answer(asked), num_rows)
+        if len(drafts) != len(asked):
+            raise ValueError(f"want a draft or None for each of {len(asked)} rows, got {len(drafts)}")
         return drafts
 
     def _checked(self, row: Row | None, draft: Draft | None) -> list[int]:

@@ -96,7 +96,7 @@ def contract() -> dict[str, Any]:
     want = _tokens(_generate(llm, TEXTS[:2], max_tokens=24, ignore_eos=True))
 
     def with_draft(tokens: Any) -> Any:
-        return lambda offers: [Draft(tokens, "session", 1, np.ones(tokens.size), "other") for _ in offers]
+        return lambda offers, num_rows: [Draft(tokens, "session", 1, np.ones(tokens.size), "other") for _ in offers]
 
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a store that raises")
@@ -105,9 +105,10 @@ def contract() -> dict[str, Any]:
         "a draft longer than asked for": ("commit", with_draft(np.arange(300, dtype=np.int32))),
         "an id outside the vocabulary": ("commit", with_draft(np.asarray([1, 49152], np.int32))),
         "a negative id": ("commit", with_draft(np.asarray([-1, 5], np.int32))),
-        "a list where an array belongs": ("commit", lambda offers: [[1, 2] for _ in offers]),
-        "too few drafts": ("commit", lambda offers: []),
-        "offer raises": ("offer", broken),
+        "a list where an array belongs": ("commit", lambda offers, num_rows: [[1, 2] for _ in offers]),
+        "too few drafts": ("commit", lambda offers, num_rows: []),
+        "ask raises": ("ask", broken),
+        "answer raises": ("answer", broken),
         "commit raises": ("commit", broken),
         "observe raises": ("observe", broken),
         "start raises": ("start", broken),
