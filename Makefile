@@ -5,8 +5,8 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 OUT := out
 
-.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-propose bench-engine bench-distractors adversarial \
-  headline table stress clean
+.PHONY: setup demo test lint bench bench-lookup bench-corpus bench-propose bench-receive bench-engine bench-distractors adversarial \
+  headline table stress e2e clean
 
 setup: $(READY)
 
@@ -29,7 +29,7 @@ demo: setup
 
 test: setup
 	$(BIN)/agspec model prepare
-	$(BIN)/python -m pytest -n 2 -m "not engine"
+	$(BIN)/python -m pytest -n 2 -m "not engine and not long"
 	$(BIN)/python -m pytest -m engine --durations 12
 
 lint: setup
@@ -55,6 +55,10 @@ bench-corpus: setup
 bench-propose: setup
 	$(BIN)/python -m benchmarks.propose $(TOKENIZER)
 
+# What reading a request of 20,000 tokens costs before vLLM gets it.
+bench-receive: setup
+	$(BIN)/python -m benchmarks.receive
+
 # FAMILIES: trace files; agspec against suffix on the real engine, and what the simulator foretold.
 FAMILIES ?= mini-swe-agent-own aider-own
 bench-engine: setup
@@ -79,7 +83,16 @@ TRACES ?= ../shared/traces
 table: setup
 	$(BIN)/python -m benchmarks.table $(TRACES)
 
+# Real agents against agspec serve (installed under out/e2e from PyPI and npm), and what takes minutes to set up.
+e2e: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/python -m benchmarks.e2e
+	$(BIN)/python -m pytest -m long --durations 0
+
+# 64 streaming sessions for ten minutes, and the tests of lookup and drafter alone.
 stress: setup
+	$(BIN)/agspec model prepare
+	$(BIN)/python -m benchmarks.stress
 	$(BIN)/python -m pytest tests/test_automaton.py tests/test_automaton_large.py tests/test_frozen.py tests/test_drafter.py
 
 clean:

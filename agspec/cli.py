@@ -21,6 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("agspec.commands.serve:serve_command", "Serve a model with vLLM and agspec in it."),
         "doctor": ("agspec.commands.doctor:doctor_command", "Check a server as an agent will see it."),
         "top": ("agspec.commands.top:top_command", "Watch a server draft."),
+        "record": ("agspec.commands.record:record_command", "Record what agents and any server say to each other."),
         "scaffold": ("agspec.commands.scaffold:scaffold_command", "Known agents; what a request is taken for."),
     },
     "Engine": {

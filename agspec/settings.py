@@ -40,6 +40,7 @@ class Settings(BaseModel):
     max_sessions: int = Field(128, ge=1, description="sessions kept, the longest unused go first")
     max_tenants: int = Field(16, ge=1, description="tenants kept, the longest unused go first")
     threads: int = Field(2, ge=1, description="threads that look up for a batch's rows")
+    state: Path | None = Field(None, description="folder that keeps the tenants' live global stores between runs")
     log_drafts: bool = Field(False, description="keep every draft, for tests")
     strict: bool = Field(False, description="let the proposer raise, for tests; else an error costs one draft")
 

@@ -143,7 +143,7 @@ def test_a_hundred_thousand_extends(vocabulary: int) -> None:
             same(automaton, brute, context)
 
 
-def test_memory_of_text_like_tokens() -> None:
+def test_A4_memory_of_text_like_tokens() -> None:
     text = text_like(200_000)
     automaton = Automaton(capacity=text.size)
     document = automaton.open()

@@ -33,7 +33,7 @@ def informed(
 
 
 @pytest.mark.parametrize(("barred", "want"), [((), 20), ((115,), 4), ((111,), 0), ((999, 112), 1)])
-def test_barred_tokens_are_neither_drafted_nor_passed(barred: tuple[int, ...], want: int) -> None:
+def test_C7_barred_tokens_are_neither_drafted_nor_passed(barred: tuple[int, ...], want: int) -> None:
     drafter = informed(barred=barred)
     assert step(drafter, "a", [109, 110], room=20) == list(range(111, 111 + want))
 

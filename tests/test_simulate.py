@@ -45,7 +45,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("method", sorted(COUNTS))
-def test_counts_by_hand(method: str, tokenizer: Tokenizer) -> None:
+def test_E5_counts_by_hand(method: str, tokenizer: Tokenizer) -> None:
     steps, drafts, drafted, accepted, verified = COUNTS[method]
     tally = replay(METHODS[method](Settings(), tokenizer), BY_HAND, max_draft=48)
     assert (tally.num_tokens, tally.num_steps) == (17, sum(steps))

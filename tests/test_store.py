@@ -190,3 +190,19 @@ def test_intake_beside_the_engine_shows_the_same_and_tells_what_broke() -> None:
     drafter.remember("s", text(10))
     with pytest.raises(ValueError, match="full"):
         drafter.intake.take_in()
+
+
+def test_ten_thousand_sessions_opened_and_dropped_leave_nothing() -> None:
+    drafter = make(budgets=Budgets(session=1 << 20, sessions=4, tokens_per_step=100_000))
+    for i in range(10_000):
+        name = f"r{i}"
+        drafter.start(name, text(i % 500, 4), session=f"s{i}")
+        if i % 100 == 0:
+            drafter.propose([Row(name, text(i % 500, 4), 1, 8)])
+        drafter.finish(name)
+        if i % 3 == 0:
+            drafter.close_session(f"s{i}")
+    drafter.intake.take_all()
+    assert drafter.requests == []
+    assert len(drafter.homes.sessions) <= 4
+    assert drafter.intake.num_waiting_tokens == 0

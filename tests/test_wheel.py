@@ -35,7 +35,7 @@ def run(python: Path, code: str, cwd: Path) -> str:
     return done.stdout
 
 
-def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_F1_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
     code = (
         "import agspec; from agspec.scaffold import load_profiles; from agspec.resources import data_dir\n"
         "print(agspec.__file__); print(data_dir('replays'))\n"

@@ -26,6 +26,9 @@ from agspec.commands import options
 @click.option("--profiles", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="further profiles")
 @click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="append what is served to this trace")
 @click.option("--redact", metavar="REGEX", multiple=True, help="further secrets that a record leaves out")
+@click.option(
+    "--state", metavar="DIR", type=click.Path(path_type=Path), help="keep the tenants' live global stores there"
+)
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
 @click.option(
     "--session-minutes", type=click.FloatRange(min=0, min_open=True), default=240, show_default=True,
@@ -45,6 +48,7 @@ def serve_command(
     profiles: tuple[Path, ...],
     record: Path | None,
     redact: tuple[str, ...],
+    state: Path | None,
     share_tenants: bool,
     session_minutes: float,
     caps: Path | None,
@@ -68,7 +72,9 @@ def serve_command(
         known.get(scaffold)
     if workspace is not None:
         workspace = Workspace(workspace).root
-    settings = options.settings_from(settings_file, {"caps": caps, "corpus": corpus, "cost": cost})
+    settings = options.settings_from(
+        settings_file, {"caps": caps, "corpus": corpus, "cost": cost, "state": state and state.absolute()}
+    )
     config = ServeConfig.model_validate(
         {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record and record.absolute(),
          "profiles": tuple(folder.absolute() for folder in profiles),

@@ -18,8 +18,9 @@ from agspec.draft.panel import NUM_SOURCES, Board, Panel
 from agspec.tokens import Tokens
 
 ASKED, NUM_ASKED, CONTEXT, NUM_CONTEXT, TERMS, REGION, FARED, ROLE, WEIGHTS, SQUARES, CHOICE, SIZE, ASKS = range(13)
-TEXT, EXPECTED, BOARD, DESK = 13, 18, 23, 34
-"""Where the numbers of the two texts and of the board begin, and how many there are in all. ASKS: sources, as bits."""
+FORESEEN, TEXT, EXPECTED, BOARD, DESK = 13, 14, 19, 24, 35
+"""ASKS: sources, as bits. FORESEEN: whether the aligned candidate is of the EXPECTED text. Where the numbers of the two
+texts and of the board begin, and how many there are in all."""
 LIMIT, FLOOR, SHARE, RATE, FIXED, FACTOR, OFFSET, CAP, MULTIPLIER = range(9)
 """Of ``terms``: most tokens of a candidate; what a draft must promise, see ``budget``; how long it may be: by FACTOR,
 OFFSET and CAP of the role's limits, times MULTIPLIER."""

@@ -106,6 +106,11 @@ class Drafter:
         if state is not None and state.aligner is not None and output.size:
             state.expect(output)
 
+    def num_foreseen(self, request: str) -> tuple[int, int] | None:
+        """Of a request in flight, tokens drafted from what was expected, and of these those accepted."""
+        state = self._requests.get(request)
+        return None if state is None else state.num_foreseen
+
     def open_file(self, tenant: str, key: object, forms: Sequence[Tokens]) -> None:
         """A file the agent opened, in its emission forms; a ``key`` (path and content) seen before is skipped."""
         self.intake.wait()
@@ -123,7 +128,7 @@ class Drafter:
             return None
         output = np.asarray(state.output, np.int32)
         state.session.novelty.remember(state.prompt, output)
-        ended = Ended(state.session.tenant, output, state.prompt[-HEADER:].copy())
+        ended = Ended(state.session.tenant, output, state.prompt[-HEADER:].copy(), state.num_foreseen)
         if share:
             self.share(ended)
         for key in [k for k, s in self.homes.sessions.items() if s is state.session and k[1] == f"\0{request}"]:
@@ -135,6 +140,13 @@ class Drafter:
         self.intake.wait()
         if any(tenant is ended.tenant for tenant in self.homes.tenants.values()):
             self.intake.add(ended.tenant.shared, ended.output, tail=ended.tail)
+
+    def restore(self, tenant: str, documents: Sequence[tuple[Tokens, Tokens]]) -> None:
+        """Before the first request: a tenant's outputs of an earlier run, (tail, output) each as of ``Ended``."""
+        home = self.homes.tenant(tenant, busy=self._busy())
+        for tail, output in documents:
+            self.intake.add(home.shared, output, tail=tail)
+        self.intake.take_all()
 
     def close_session(self, session: str, *, tenant: str = "") -> None:
         """A session is over: its store goes."""
@@ -175,7 +187,7 @@ class Drafter:
             accepted = min(row.num_new - 1, drafted)
             self.counts.add(state.pending, accepted)
             state.session.controller(state.role).observe(drafted=drafted, accepted=accepted)
-            state.pending = None
+            state.verified(drafted=drafted, accepted=accepted)
 
     def ask(self, row: Row, num_rows: int) -> Request | None:
         """Set out what one of ``num_rows`` rows asks; its request, None where nothing is worth verifying."""

@@ -20,6 +20,7 @@ from agspec.draft.desk import (
     FARED,
     FIXED,
     FLOOR,
+    FORESEEN,
     LIMIT,
     MULTIPLIER,
     NUM_ASKED,
@@ -64,6 +65,7 @@ def look_up(desk, tables):
         )  # fmt: skip
     s = NUM_SOURCES - 1
     n, length = align.fill(text_of(desk, EXPECTED), limit, b.tokens[s], b.probs[s], b.counts[s], b.hits[s])
+    desk[FORESEEN] = n > 0
     if n == 0:
         n, length = align.fill(text_of(desk, TEXT), limit, b.tokens[s], b.probs[s], b.counts[s], b.hits[s])
     b.sizes[s], b.lengths[s] = n, length

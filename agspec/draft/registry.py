@@ -26,6 +26,7 @@ class Registry:
         tenant = self.tenants.get(name)
         if tenant is None:
             tenant = Tenant(
+                name,
                 workspace=Store("workspace", self._make, self._budgets.workspace),
                 shared=Store("shared", self._make, self._budgets.shared),
                 odds=Odds(self._odds),

@@ -10,7 +10,7 @@ import numpy as np
 from agspec.draft.addresses import address
 from agspec.draft.align import ABSENT, Aligner
 from agspec.draft.counts import Draft
-from agspec.draft.desk import ASKS, EXPECTED, TEXT, Desk
+from agspec.draft.desk import ASKS, EXPECTED, FORESEEN, TEXT, Desk
 from agspec.draft.panel import NUM_SOURCES, Panel
 from agspec.draft.store import Session, Store, Tenant
 from agspec.tokens import Tokens
@@ -50,6 +50,8 @@ class Request:
     output: list[int] = field(default_factory=list)
     pending: Draft | None = None
     panel: Panel = field(default_factory=Panel)
+    _num_foreseen: tuple[int, int] = (0, 0)
+    _num_expected: int = 0
     _unmade: list[Store] | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Request:
 
     def expect(self, output: Tokens) -> None:
         """The client expects ``output``."""
-        self.expected = Aligner.expecting(output)
+        self.expected, self._num_expected = Aligner.expecting(output), int(output.size)
         self.expected.extend(np.asarray(self.output, np.int32))
         self._follow(EXPECTED, self.expected)
 
@@ -84,17 +86,30 @@ class Request:
             self.desk.numbers[ASKS] = sum(1 << source for source in asks)
         self.desk.ask(context, terms)
 
+    def verified(self, *, drafted: int, accepted: int) -> None:
+        """Count what became of the draft that was pending."""
+        if self.pending is not None and self.pending.source == "aligned" and self.desk.numbers[FORESEEN]:
+            self._num_foreseen = self._num_foreseen[0] + drafted, self._num_foreseen[1] + accepted
+        self.pending = None
+
+    @property
+    def num_foreseen(self) -> tuple[int, int]:
+        """Of the tokens in ``expected``, how many were drafted, and accepted; one drafted again counts once."""
+        drafted, accepted = self._num_foreseen
+        return min(drafted, self._num_expected), min(accepted, self._num_expected)
+
     def _follow(self, which: int, aligner: Aligner | None) -> None:
         self.desk.follow(which, ABSENT if aligner is None else aligner.text)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a request leaves: its ``output`` and the ``tail`` of its prompt, which the output goes on after."""
+    """What a request leaves: its ``output``, the ``tail`` of its prompt, which the output goes on after, and counts."""
 
     tenant: Tenant
     output: Tokens
     tail: Tokens
+    num_foreseen: tuple[int, int] = (0, 0)
 
 
 class Offer(NamedTuple):

@@ -52,6 +52,7 @@ class Store:
 class Tenant:
     """What the sessions of one tenant share, and nobody else sees."""
 
+    name: str
     workspace: Store
     shared: Store
     odds: Odds = field(default_factory=Odds)
@@ -163,6 +164,12 @@ class Intake:
         self._queue = deque(entry for entry in self._queue if entry.store is not store)
         self._written = [entry for entry in self._written if entry[0] is not store]
         self._num_waiting = sum(int(entry.tokens.size) for entry in self._queue)
+
+    def take_all(self) -> None:
+        """Take in all that waits, now: before the first step."""
+        self.wait()
+        while self._queue or self._written:
+            self.step()
 
     def step(self) -> int:
         """Move what was written, and up to ``tokens_per_step`` tokens of what waits; how many of these went."""

@@ -34,6 +34,11 @@ class Extension:
         """What the client expects the request of that name to put out; the bytes of an int32 array of token ids."""
         self.model_runner.drafter.expect(key, np.frombuffer(output, np.int32))
 
+    def agspec_prediction(self, key: str) -> list[int] | None:
+        """Of the expected output of the request of that name, tokens drafted and accepted; None: not expected."""
+        fate = self.model_runner.drafter.prediction(key)
+        return None if fate is None else list(fate)
+
     def agspec_ended(self, key: str, complete: bool) -> None:
         """The response to the request of that name has ended; ``complete``: the client took all of it."""
         self.model_runner.drafter.ended(key, complete)

@@ -19,10 +19,13 @@ from agspec.build import build_drafter
 from agspec.draft.counts import Draft
 from agspec.draft.drafter import Drafter
 from agspec.draft.kernels import MAX_CONTEXT
-from agspec.draft.request import Request, Row
+from agspec.draft.lookup import BYTES_PER_TOKEN
+from agspec.draft.request import Ended, Request, Row
 from agspec.engine import patches
 from agspec.engine.config import REQUEST, ROLE, SECRET, SESSION, TENANT, from_environment, log_with_vllm
 from agspec.engine.parked import Parked
+from agspec.engine.state import State
+from agspec.errors import AgspecError
 from agspec.latest import Latest
 from agspec.tokens import as_tokens, load_tokenizer
 
@@ -59,9 +62,11 @@ class Proposer:
         self.num_steps = 0
         self.propose_s = 0.0
         self._warned = False
+        self.kept: State | None = None
         self._secret = os.environ.get(SECRET, "")
         self.reset()
         _warm_up(self.settings, self.tokenizer)
+        self.kept = self._restored(vllm_config)
 
     def load_model(self, *args: object, **kwargs: object) -> None:
         """vLLM calls it at start-up; there is no model to load."""
@@ -72,6 +77,7 @@ class Proposer:
         self.drafts = []
         self.parked = Parked()
         self.expected: Latest[str, npt.NDArray[np.int32]] = Latest(EXPECTED)
+        self._foreseen: Latest[str, tuple[int, int]] = Latest(EXPECTED)
         self._named: dict[str, str] = {}
 
     def attach(self, runner: Any) -> None:
@@ -120,7 +126,7 @@ class Proposer:
         """The API side's word on the request of that name: whether its output was taken to its end."""
         self.expected.pop(key, None)
         for output in self.parked.told(key, complete):
-            self._guard("finish", self.drafter.share, output)
+            self._guard("finish", self._share, output)
 
     def state(self) -> dict[str, Any]:
         """What is held and waits: requests, sessions, bytes of the stores; and the time drafting took."""
@@ -142,6 +148,13 @@ class Proposer:
         for request, name in self._named.items():
             if name == key:
                 self._guard("expect", self.drafter.expect, request, output)
+
+    def prediction(self, key: str) -> tuple[int, int] | None:
+        """What became of the expected output of the request of that name: tokens drafted, accepted; None: unknown."""
+        for request, name in self._named.items():
+            if name == key:
+                return self.drafter.num_foreseen(request)
+        return self._foreseen.get(key)
 
     def settle(self) -> None:
         """The engine is idle: whatever is still open has ended."""
@@ -189,10 +202,39 @@ class Proposer:
     def _finish(self, request: str, state: object) -> None:
         self._named.pop(request, None)
         key = _extra_args(state).get(REQUEST)
-        ended = self.drafter.finish(request, share=key is None)
-        if ended is not None and key is not None:
-            for output in self.parked.park(str(key), ended):
-                self.drafter.share(output)
+        ended = self.drafter.finish(request, share=False)
+        if ended is None:
+            return
+        if key is None:
+            self._share(ended)
+            return
+        if str(key) in self.expected:
+            self._foreseen[str(key)] = ended.num_foreseen
+        for output in self.parked.park(str(key), ended):
+            self._share(output)
+
+    def _share(self, ended: Ended) -> None:
+        self.drafter.share(ended)
+        if self.kept is not None:
+            self.kept.add(ended.tenant.name, ended.tail, ended.output)
+
+    def _restored(self, vllm_config: VllmConfig) -> State | None:
+        """The state of the last run, loaded; None where none is kept, or it cannot be: told in the log."""
+        settings, parallel = self.settings, vllm_config.parallel_config
+        if settings.state is None:
+            return None
+        several = parallel.data_parallel_size > 1
+        folder = settings.state / f"dp{parallel.data_parallel_rank}" if several else settings.state
+        most = int((settings.shared_mib << 20) / BYTES_PER_TOKEN)
+        writes = parallel.rank % parallel.world_size == 0
+        try:
+            state = State(folder, tokenizer=self.tokenizer.fingerprint, most_tokens=most, writes=writes)
+            for tenant, documents in state.load(settings.max_tenants):
+                self.drafter.restore(tenant, documents)
+        except AgspecError as error:
+            log.error("agspec: no state is kept: %s", error)
+            return None
+        return state
 
     def _drafts(self, asked: list[Request | None], num_rows: int) -> list[Draft | None]:
         drafts = self.drafter.commit(self.drafter.answer(asked), num_rows)

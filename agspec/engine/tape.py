@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-TAPE = "agspec_tape"
+TAPE = "forced_tape"
+"""Key of extra_args; an API server hands it on, for nothing follows it where tapes are not forced."""
 
 
 class TapeGrammar:

@@ -139,7 +139,7 @@ def write_trace(trace: Trace, path: str | Path) -> None:
     write_whole(path, data)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Write a file beside its place and move it there: never half a file."""
     temporary = None
     try:
@@ -147,7 +147,7 @@ def write_whole(path: Path, data: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except OSError as error:
         raise InputError(f"{path}: want a place to write to, got: {error.strerror}") from error

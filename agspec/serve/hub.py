@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -24,14 +23,15 @@ from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
 from agspec.latest import Latest
 from agspec.messages import Message, dicts, digest, string
 from agspec.opened import OpenFile, open_file, open_files
-from agspec.replay.trace import Call, Output
 from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
 from agspec.serve.bodies import CHAT, Asked, predicted, read
 from agspec.serve.config import ServeConfig
+from agspec.serve.exchange import Exchange
 from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Session, Sessions
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.usage import Fate
 from agspec.serve.workspace import Workspace
 from agspec.tokens import Tokenizer
 
@@ -53,32 +53,6 @@ WAITING = 1000
 """Jobs that may wait for the engine; more, and opened files are left out and counted."""
 LONGEST_TOKEN = 16
 """Characters of a token at most, on average: text beyond the model's context times this is left out."""
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A request on its way: ``body`` as the engine gets it."""
-
-    path: str
-    body: bytes
-    session: Session
-    key: str
-    asked: Asked
-    match: Match
-    model: str | None
-    tools: tuple[dict[str, Any], ...]
-
-    def call(self, answer: Message) -> Call:
-        """The exchange as a trace's call."""
-        return Call(
-            session=self.session.name,
-            messages=self.asked.messages,
-            output=Output(content=answer.content, tool_calls=answer.tool_calls),
-            role=self.match.role,
-            model=self.model,
-            scaffold=self.match.scaffold.name,
-            tools=self.tools,
-        )
 
 
 class Hub:
@@ -176,8 +150,8 @@ class Hub:
             if expected:
                 self._add(lambda: self._expect(key, expected[: self._most_characters]))
             return Exchange(
-                path, orjson.dumps(body), session, key, asked, match, string(body.get("model")) or None,
-                tuple(dicts(body.get("tools"))),
+                path, orjson.dumps(body), session, asked, match, string(body.get("model")) or None,
+                tuple(dicts(body.get("tools"))), key, predicted=bool(expected),
             )  # fmt: skip
         return None
 
@@ -193,6 +167,14 @@ class Hub:
                     if self._recorder is not None and exchange.asked.messages:
                         self._add(lambda: self._record(exchange, answer.messages))
         self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
+
+    async def fate(self, exchange: Exchange) -> Fate | None:
+        """What became of the request's prediction, when its answer is about to end; None where it had none."""
+        if exchange.predicted:
+            with self._guarded("prediction"):
+                found = (await self._rpc("agspec_prediction", (exchange.key,)))[0]
+                return None if found is None else (found[0], found[1])
+        return None
 
     async def refresh(self) -> list[dict[str, Any]]:
         """The workers' statistics, newly asked for."""

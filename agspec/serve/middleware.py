@@ -5,13 +5,15 @@ It stands inside vLLM's authentication, so that a refused request leaves no trac
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
+from typing import Any, Protocol
 
 import orjson
 
 from agspec.serve.bodies import ROUTES, BadRequest
-from agspec.serve.hub import Hub
+from agspec.serve.exchange import Exchange
+from agspec.serve.usage import Fate, has_usage, in_response, in_stream
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,10 +24,18 @@ LARGEST_ANSWER = 8 << 20
 """Bytes of a response that are kept to be read; a longer one is handed on all the same."""
 
 
-class Middleware:
-    """``hub_of`` finds the hub in the ASGI scope; None while there is none yet."""
+class Listens(Protocol):
+    """Who is told of requests and answers: a Hub, or a Listener."""
 
-    def __init__(self, app: App, hub_of: Callable[[Scope], Hub | None]) -> None:
+    def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None: ...
+    def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None: ...
+    async def fate(self, exchange: Exchange) -> Fate | None: ...
+
+
+class Middleware:
+    """``hub_of`` finds who listens in the ASGI scope; None while there is nobody yet."""
+
+    def __init__(self, app: App, hub_of: Callable[[Scope], Listens | None]) -> None:
         self._app = app
         self._hub_of = hub_of
 
@@ -38,35 +48,70 @@ class Middleware:
         if hub is None:
             await self._app(scope, receive, send)
             return
-        content = await _body(receive)
+        content = await body_of(receive)
         if content is None:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             exchange = hub.receive(path, headers, content)
         except BadRequest as error:
-            await _refuse(error, send)
+            await refuse(error.field, str(error), send)
             return
         if exchange is None:
-            await self._app(scope, _again(content, receive), send)
+            await self._app(scope, again(content, receive), send)
             return
         length = (b"content-length", str(len(exchange.body)).encode())
         scope = {**scope, "headers": [*(h for h in scope["headers"] if h[0].lower() != length[0]), length]}
-        heard = _Heard(send)
+        heard = _Heard(_Amended(send, partial(hub.fate, exchange)) if exchange.predicted else send)
         try:
-            await self._app(scope, _again(exchange.body, receive), heard)
+            await self._app(scope, again(exchange.body, receive), heard)
         finally:
             hub.answered(
                 exchange, b"".join(heard.pieces), status=heard.status, streamed=heard.streamed, whole=heard.whole
             )
 
 
-async def _refuse(error: BadRequest, send: Send) -> None:
+async def refuse(field: str, reason: str, send: Send) -> None:
     """A 400 in the shape of OpenAI's."""
-    told = {"message": str(error), "type": "BadRequestError", "param": error.field, "code": 400}
+    told = {"message": reason, "type": "BadRequestError", "param": field, "code": 400}
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 400, "headers": headers})
     await send({"type": "http.response.body", "body": orjson.dumps({"error": told})})
+
+
+class _Amended:
+    """Hands messages on, and puts into their usage what became of the request's prediction."""
+
+    def __init__(self, send: Send, fate: Callable[[], Awaitable[Fate | None]]) -> None:
+        self._send = send
+        self._fate = fate
+        self._start: MutableMapping[str, Any] | None = None
+        self._pieces: list[bytes] = []
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200 and not _is_stream(message):
+            self._start = message
+        elif message["type"] == "http.response.body" and self._start is not None:
+            self._pieces.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                await self._whole(self._start, b"".join(self._pieces))
+        else:
+            piece = message.get("body", b"")
+            if has_usage(piece) and (fate := await self._fate()) is not None:
+                message = {**message, "body": in_stream(piece, fate)}
+            await self._send(message)
+
+    async def _whole(self, start: MutableMapping[str, Any], content: bytes) -> None:
+        fate = await self._fate()
+        content = content if fate is None else in_response(content, fate)
+        headers = [pair for pair in start.get("headers", ()) if pair[0].lower() != b"content-length"]
+        await self._send({**start, "headers": [*headers, (b"content-length", str(len(content)).encode())]})
+        await self._send({"type": "http.response.body", "body": content})
+
+
+def _is_stream(start: MutableMapping[str, Any]) -> bool:
+    kinds = [value for name, value in start.get("headers", ()) if name.lower() == b"content-type"]
+    return any(kind.startswith(b"text/event-stream") for kind in kinds)
 
 
 class _Heard:
@@ -83,8 +128,7 @@ class _Heard:
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            kinds = [value for name, value in message.get("headers", ()) if name.lower() == b"content-type"]
-            self.streamed = any(kind.startswith(b"text/event-stream") for kind in kinds)
+            self.streamed = _is_stream(message)
         elif message["type"] == "http.response.body":
             piece = message.get("body", b"")
             self._size += len(piece)
@@ -95,7 +139,8 @@ class _Heard:
             self.whole = self._size <= LARGEST_ANSWER
 
 
-async def _body(receive: Receive) -> bytes | None:
+async def body_of(receive: Receive) -> bytes | None:
+    """A request's body; None where the client has left."""
     pieces = []
     while True:
         message = await receive()
@@ -106,7 +151,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(pieces)
 
 
-def _again(content: bytes, receive: Receive) -> Receive:
+def again(content: bytes, receive: Receive) -> Receive:
     """The body once more, then whatever the connection brings: a client that leaves is still noticed."""
     waiting = [content]
 

@@ -7,14 +7,13 @@ has ended; where that fails, as on a full disk, recording ends and serving goes 
 
 from __future__ import annotations
 
-import errno
 import gzip
 import logging
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from agspec.appending import append_whole
 from agspec.errors import InputError
 from agspec.replay.trace import Call, TraceLines, header_line
 
@@ -87,24 +86,12 @@ class Recorder:
     def _append(self, tenant: str, line: bytes) -> None:
         """Append, whole or not at all; a new file begins with its header."""
         path = self.path_of(tenant)
-        size = None
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                size = os.fstat(handle).st_size
-                data = line if size else header_line("agspec serve") + line
-                data = gzip.compress(data) if path.suffix == ".gz" and data else data
-                written = os.write(handle, data)
-                if written < len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            except OSError:
-                if size is not None:
-                    os.ftruncate(handle, size)
-                raise
-            finally:
-                os.close(handle)
-        except OSError as error:
-            raise InputError(f"{path}: want a place to record to, got: {error.strerror}") from error
+
+        def data(new: bool) -> bytes:
+            content = header_line("agspec serve") + line if new else line
+            return gzip.compress(content) if path.suffix == ".gz" and content else content
+
+        append_whole(path, data)
 
 
 def _struck(value: object, secrets: re.Pattern[str]) -> object:

@@ -24,7 +24,7 @@ def test_engine_lives_and_output_stays(outcome, way):
     assert outcome[way]["same"]
 
 
-def test_ten_thousand_random_calls_draft_legally(outcome):
+def test_A2_A8_A11_ten_thousand_random_calls_draft_legally(outcome):
     """Random stores, lengths, tokens and batch sizes; rows come, move and go."""
     told = outcome["random calls"]
     assert told["illegal"] == []

@@ -38,7 +38,7 @@ def test_drafts_were_made_and_accepted(drafted):
 
 @pytest.mark.parametrize("prompt", range(len(jobs.TEXTS)))
 @pytest.mark.parametrize("batch", ["one", "four"])
-def test_greedy_tokens_are_the_same(plain, drafted, batch, prompt):
+def test_C1_C8_greedy_tokens_are_the_same(plain, drafted, batch, prompt):
     want, got = plain[batch][prompt], drafted[batch][prompt]
     assert len(want) == len(got) == 300
     assert same_or_tied(want, got, plain["gaps"][prompt])
@@ -49,13 +49,13 @@ def test_stop_strings_cut_at_the_same_place(plain, drafted):
     assert any(reason == "stop" and isinstance(text, str) for _, reason, text in plain["stop"])
 
 
-def test_max_model_len_reached_mid_draft(plain, drafted):
+def test_A1_max_model_len_reached_mid_draft(plain, drafted):
     assert drafted["ceiling"] == plain["ceiling"]
     assert drafted["ceiling_reasons"] == ["length"]
     assert drafted["ceiling_lengths"] == [jobs.CEILING]
 
 
-def test_json_schema_holds(plain, drafted):
+def test_D3_json_schema_holds(plain, drafted):
     assert drafted["json"] == plain["json"]
     for text in drafted["json"]:
         value = json.loads(text)
@@ -69,7 +69,7 @@ def test_two_choices_of_one_request(plain, drafted):
 
 @pytest.mark.parametrize("position", [1, 2, 3])
 @pytest.mark.parametrize("way", ["plain", "top_p", "top_k"])
-def test_sampled_tokens_keep_their_distribution(plain, drafted, way, position):
+def test_C11_sampled_tokens_keep_their_distribution(plain, drafted, way, position):
     """Tokens 2 to 4 of 120 samples at temperature 1 are verified against drafts; chi-square finds no difference."""
     columns = [Counter(tokens[position] for tokens in run["sampled"][way]) for run in (plain, drafted)]
     common = [token for token in columns[0] | columns[1] if columns[0][token] + columns[1][token] >= 10]

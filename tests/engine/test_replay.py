@@ -56,7 +56,7 @@ def test_drafts_equal_the_simulators_token_for_token(engine, calls, tokenizer):
     assert (run.num_draft_tokens, run.num_accepted_tokens) == (tally.num_draft_tokens, tally.num_accepted_tokens)
 
 
-def test_suffix_baseline_equals_vllms_own(engine, calls):
+def test_A8_suffix_baseline_equals_vllms_own(engine, calls):
     tally = replay(Suffix(SETTINGS), calls, max_draft=24, context_limit=MAX_MODEL_LEN)
     run = engine["suffix"]["run"]
     assert (run.num_steps, run.num_draft_tokens) == (tally.num_steps, tally.num_draft_tokens)
@@ -66,3 +66,12 @@ def test_without_drafts_every_token_is_a_step(engine):
     run = engine["none"]["run"]
     assert run.num_steps == run.num_tokens
     assert run.num_drafts == 0
+
+
+def test_A9_drafts_that_are_accepted_in_part_are_among_them(engine):
+    """Recorded edits have both: whole drafts, and such as part from what came at the border of an edit."""
+    run = engine["agspec"]["run"]
+    assert 0 < run.num_accepted_tokens < run.num_draft_tokens
+    accepted, drafted = run.accepted_at, run.drafted_at
+    assert any(0 < accepted[k] < drafted[k] for k in range(1, len(drafted)))
+    assert accepted[0] > accepted[-1]

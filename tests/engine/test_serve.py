@@ -112,7 +112,7 @@ def test_four_apis(server: Server) -> None:
     assert server.stats()["num_accepted_tokens"] > before
 
 
-def test_a_prediction_is_drafted(server: Server) -> None:
+def test_G1_a_prediction_is_drafted(server: Server) -> None:
     """The model's own answer, expected: nearly all of it is drafted and accepted, in a tenant that has seen nothing."""
     body = {"messages": [{"role": "user", "content": "Tell me about the sea."}], "temperature": 0, "max_tokens": 80}
     said = server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"]
@@ -120,7 +120,20 @@ def test_a_prediction_is_drafted(server: Server) -> None:
     expecting = {**body, "prediction": {"type": "content", "content": said}}
     again = server.post("/v1/chat/completions", expecting, headers={"x-agspec-tenant": "new"})
     assert again["choices"][0]["message"]["content"] == said
-    assert server.stats()["by_source"]["aligned"]["num_accepted_tokens"] - before > 60
+    accepted = server.stats()["by_source"]["aligned"]["num_accepted_tokens"] - before
+    assert accepted > 60
+    details = again["usage"]["completion_tokens_details"]
+    assert details["accepted_prediction_tokens"] == accepted
+    assert 0 <= details["rejected_prediction_tokens"] <= 80 + 10 - accepted, "both are of the prediction's tokens"
+    wrong = {**body, "prediction": {"type": "content", "content": "word " * 60}, "stream": True,
+             "stream_options": {"include_usage": True}}  # fmt: skip
+    with server.client.stream("POST", "/v1/chat/completions", json={"model": "embedded", **wrong}) as stream:
+        lines = [line for line in stream.iter_lines() if line]
+    usage = json.loads(lines[-2].removeprefix("data: "))["usage"]
+    details = usage["completion_tokens_details"]
+    assert details["accepted_prediction_tokens"] == 0
+    assert details["rejected_prediction_tokens"] > 0
+    assert usage["completion_tokens"] == 80
 
 
 def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Server) -> None:
@@ -140,7 +153,7 @@ def agspec(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-def test_doctor(server: Server) -> None:
+def test_G7_doctor(server: Server) -> None:
     url = str(server.client.base_url).rstrip("/")
     done = agspec("doctor", f"{url}/v1", "--api-key", "mine")
     said = done.stdout.splitlines()
@@ -173,9 +186,15 @@ def test_bad_requests_are_vllms_to_refuse(server: Server) -> None:
     for content in (b"{", b"[]", b'{"model": "embedded", "messages": 3}', b"\xff"):
         headers = {"content-type": "application/json"}
         assert server.client.post("/v1/chat/completions", content=content, headers=headers).status_code in (400, 422)
-    body = {"model": "embedded", "messages": [ASK], "min_p": 0.1, "max_tokens": 1}
-    assert server.client.post("/v1/chat/completions", json=body).status_code == 400, "documented: no min_p with drafts"
     assert server.client.get("/v1/agspec/stats").json()["errors"] == {}
+
+
+@pytest.mark.parametrize("field", [{"min_p": 0.1}, {"logit_bias": {"5": 1}}])
+def test_D1_parameters_that_vllm_takes_only_without_drafts_are_a_400(server: Server, field: dict[str, Any]) -> None:
+    body = {"model": "embedded", "messages": [ASK], "max_tokens": 1, **field}
+    done = server.client.post("/v1/chat/completions", json=body)
+    assert (done.status_code, next(iter(field)) in done.text) == (400, True), "documented in README.md"
+    server.post("/v1/chat/completions", {"messages": [ASK], "max_tokens": 1})
 
 
 def opened(server: Server, **more: Any) -> Any:

@@ -71,6 +71,6 @@ def test_printed_it_is_a_shell_line() -> None:
         (("--worker-extension-cls=x.Y",), "agspec sets this itself"),
     ],
 )
-def test_what_cannot_go_with_it_is_one_line(flags: tuple[str, ...], line: str) -> None:
+def test_A12_what_cannot_go_with_it_is_one_line(flags: tuple[str, ...], line: str) -> None:
     with pytest.raises(InputError, match=line):
         made(*flags)

@@ -62,6 +62,8 @@ class Engine:
 
     async def _rpc(self, method: str, args: tuple[Any, ...]) -> Any:
         self.calls.append((method, args))
+        if method == "agspec_prediction":
+            return [[12, 9]]
         return [{**STATS, "drafts": [["r", [1]]]}] if method == "agspec_stats" else [None]
 
     async def _chat(self, request: Request) -> Any:
@@ -74,12 +76,15 @@ class Engine:
         if body.get("fail"):
             return JSONResponse({"error": "no"}, 400)
         if not stream:
-            return {"choices": [{"index": 0, "message": {"role": "assistant", "content": self.says}}]}
-        return StreamingResponse(self._stream(body.get("break")), media_type="text/event-stream")
+            said = {"choices": [{"index": 0, "message": {"role": "assistant", "content": self.says}}]}
+            return {**said, "usage": body["usage"]} if "usage" in body else said
+        return StreamingResponse(self._stream(body.get("break"), body.get("usage")), media_type="text/event-stream")
 
-    async def _stream(self, broken: bool) -> AsyncIterator[str]:
+    async def _stream(self, broken: bool, usage: dict[str, Any] | None) -> AsyncIterator[str]:
         for word in self.says.split(" "):
             yield f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': word + ' '}}]})}\n\n"
+        if usage is not None:
+            yield f"data: {json.dumps({'choices': [], 'usage': usage}, separators=(',', ':'))}\n\n"
         if not broken:
             yield "data: [DONE]\n\n"
 
@@ -256,7 +261,7 @@ def test_a_prediction_reaches_the_drafter(content: Any) -> None:
         ({"type": "content", "content": [{"type": "image_url"}]}, "prediction.content: want text or a list"),
     ],
 )
-def test_a_bad_prediction_is_refused(prediction: Any, line: str) -> None:
+def test_G1_a_bad_prediction_is_refused(prediction: Any, line: str) -> None:
     engine = Engine()
 
     async def test(client: httpx.AsyncClient) -> None:
@@ -303,7 +308,7 @@ def test_a_full_queue_leaves_files_out_and_counts_them(monkeypatch: pytest.Monke
     assert engine.hub.num_dropped_jobs == 2
 
 
-def test_metrics_and_the_time_to_calibrate_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_A5_metrics_and_the_time_to_calibrate_again(caplog: pytest.LogCaptureFixture) -> None:
     engine = Engine()
     registry = CollectorRegistry()
     registry.register(HubMetrics(engine.hub))
@@ -329,3 +334,54 @@ def test_metrics_and_the_time_to_calibrate_again(caplog: pytest.LogCaptureFixtur
         assert registry.get_sample_value(name, labels) == value, name
     told = [record.message for record in caplog.records if "calibrate again" in record.message]
     assert told == ["agspec: 40% of the foretold tokens are accepted: calibrate again"]
+
+
+# --- what became of a prediction -----------------------------------------------------------------------------------
+
+PREDICTION = {"prediction": {"type": "content", "content": "an answer"}}
+FATE = {"accepted_prediction_tokens": 9, "rejected_prediction_tokens": 3}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("usage", "details"),
+    [
+        ({"completion_tokens": 5}, FATE),
+        ({"completion_tokens": 5, "completion_tokens_details": None}, FATE),
+        ({"completion_tokens_details": {"reasoning_tokens": 2}}, {"reasoning_tokens": 2, **FATE}),
+    ],
+)
+def test_usage_tells_what_became_of_a_prediction(stream: bool, usage: dict[str, Any], details: dict[str, int]) -> None:
+    engine = Engine()
+    body = chat(("user", "go"), stream=stream, usage=usage)
+
+    def told(answer: httpx.Response) -> Any:
+        if not stream:
+            return answer.json()["usage"]
+        lines = [line for line in answer.text.splitlines() if line]
+        assert lines[-1] == "data: [DONE]"
+        return json.loads(lines[-2].removeprefix("data: "))["usage"]
+
+    async def test(client: httpx.AsyncClient) -> None:
+        plain = await client.post("/v1/chat/completions", json=body)
+        assert told(plain) == usage
+        found = await client.post("/v1/chat/completions", json={**body, **PREDICTION})
+        assert told(found) == {**usage, "completion_tokens_details": details}
+        if stream:
+            assert found.text.split("usage")[0] == plain.text.split("usage")[0], "all else comes as it was"
+
+    served(engine, test)
+    assert len(engine.named("agspec_prediction")) == 1
+    assert engine.hub.errors == {}
+
+
+def test_a_refused_request_and_one_without_usage_come_back_as_they_were() -> None:
+    engine = Engine()
+
+    async def test(client: httpx.AsyncClient) -> None:
+        for body, status in ((chat(("user", "go"), fail=True), 400), (chat(("user", "go")), 200)):
+            plain = await client.post("/v1/chat/completions", json=body)
+            found = await client.post("/v1/chat/completions", json={**body, **PREDICTION})
+            assert (found.status_code, found.json()) == (status, plain.json())
+
+    served(engine, test)

@@ -1,0 +1,133 @@
+"""A proxy that records: requests go on to a server as they come, answers come back, both are kept as a trace.
+
+Any server of the four APIs will do. Sessions and roles are told as ``agspec serve`` tells them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+import httpx
+import orjson
+
+from agspec.messages import dicts, string
+from agspec.scaffold import Profiles
+from agspec.serve.answers import read_answer
+from agspec.serve.bodies import read
+from agspec.serve.exchange import Exchange
+from agspec.serve.middleware import App, Middleware, Receive, Scope, Send, body_of
+from agspec.serve.recorder import Recorder
+from agspec.serve.sessions import Sessions
+from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.usage import Fate
+
+log = logging.getLogger("agspec")
+
+HOP = (b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"te", b"trailer", b"proxy-authorization")
+"""Headers of one connection, which are not handed on."""
+SESSION_S = 4 * 3600.0
+
+
+class Listener:
+    """Reads what passes and records whole calls; what it cannot read passes all the same."""
+
+    def __init__(self, recorder: Recorder, profiles: Profiles, clock: Callable[[], float] = time.monotonic) -> None:
+        self._recorder = recorder
+        self._profiles = profiles
+        self._fields = SessionFields(profiles)
+        self._sessions = Sessions(
+            max_age_s=SESSION_S, clock=clock, ended=lambda session: recorder.forget(session.tenant, session.name)
+        )
+        self.num_recorded = 0
+
+    def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None:
+        """See ``Hub.receive``; the body goes on as it came."""
+        try:
+            body = orjson.loads(content)
+            if not isinstance(body, dict):
+                return None
+            asked = read(path, body)
+            match = self._profiles.classify(asked.messages, tools=asked.tools, headers=headers)
+            tenant = tenant_of(headers, share=False)
+            session, _ = self._sessions.find(tenant, asked, named=session_named(headers, body, self._fields))
+            tools = tuple(dicts(body.get("tools")))
+            return Exchange(path, content, session, asked, match, string(body.get("model")) or None, tools)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("agspec: a request to %s is not recorded: %s", path, error)
+            return None
+
+    def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
+        """See ``Hub.answered``."""
+        answer = read_answer(exchange.path, content, streamed=streamed) if status == 200 and whole else None
+        if answer is None or not answer.complete:
+            return
+        self._sessions.answered(exchange.session, answer.messages)
+        for message in answer.messages if exchange.asked.messages else ():
+            self._recorder.add(exchange.session.tenant, exchange.call(message))
+            self.num_recorded += 1
+
+    async def fate(self, exchange: Exchange) -> Fate | None:
+        """The server behind tells it itself."""
+        return None
+
+
+class Forward:
+    """ASGI app: every request goes to ``url`` (without /v1) and the answer comes back piece by piece."""
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._client = httpx.AsyncClient(base_url=url, timeout=None, transport=transport)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            return
+        content = await body_of(receive)
+        if content is None:
+            return
+        left = (*HOP, b"host", b"content-length", b"accept-encoding")
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in left]
+        target = httpx.URL(path=scope["path"], query=scope.get("query_string") or None)
+        request = self._client.build_request(
+            scope["method"], target, content=content, headers=[*headers, (b"accept-encoding", b"identity")]
+        )
+        passing = asyncio.create_task(self._pass(request, send))
+        leaving = asyncio.create_task(_gone(receive))
+        try:
+            await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not passing.done():
+                passing.cancel()
+        if passing.done() and not passing.cancelled():
+            passing.result()
+
+    async def _pass(self, request: httpx.Request, send: Send) -> None:
+        try:
+            response = await self._client.send(request, stream=True)
+        except httpx.TransportError as error:
+            told = {"message": f"want a server at {request.url}, got: {error or type(error).__name__}", "code": 502}
+            headers = [(b"content-type", b"application/json")]
+            await send({"type": "http.response.start", "status": 502, "headers": headers})
+            await send({"type": "http.response.body", "body": orjson.dumps({"error": told})})
+            return
+        try:
+            headers = [(name, value) for name, value in response.headers.raw if name.lower() not in HOP]
+            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+            async for piece in response.aiter_raw():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await response.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def recording_proxy(url: str, listener: Listener, transport: httpx.AsyncBaseTransport | None = None) -> App:
+    """The app."""
+    return Middleware(Forward(url.rstrip("/").removesuffix("/v1"), transport), lambda scope: listener)

@@ -1,0 +1,1 @@
+"""Real agents in front of ``agspec serve``, their answers scripted: ``make e2e``."""
