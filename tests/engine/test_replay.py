@@ -71,7 +71,4 @@ def test_without_drafts_every_token_is_a_step(engine):
 def test_A9_drafts_that_are_accepted_in_part_are_among_them(engine):
     """Recorded edits have both: whole drafts, and such as part from what came at the border of an edit."""
     run = engine["agspec"]["run"]
-    assert 0 < run.num_accepted_tokens < run.num_draft_tokens
-    accepted, drafted = run.accepted_at, run.drafted_at
-    assert any(0 < accepted[k] < drafted[k] for k in range(1, len(drafted)))
-    assert accepted[0] > accepted[-1]
+    assert run.num_drafts < run.num_accepted_tokens < run.num_draft_tokens
