@@ -38,10 +38,12 @@ class Server:
         self.client = httpx.Client(base_url=self.url, timeout=600)
 
     @classmethod
-    def with_agspec(cls, log: Path, *, settings: Settings, config: ServeConfig, flags: Sequence[str] = ()) -> Self:
-        """``agspec serve embedded``."""
+    def with_agspec(
+        cls, log: Path, *, settings: Settings, config: ServeConfig, flags: Sequence[str] = (), **environment: str
+    ) -> Self:
+        """``agspec serve embedded``, with more of an environment."""
         made = command("embedded", flags, settings=settings, config=config, environment=os.environ)
-        return cls(made.arguments, made.environment, log)
+        return cls(made.arguments, {**made.environment, **environment}, log)
 
     @classmethod
     def without(cls, log: Path, flags: Sequence[str] = ()) -> Self:
