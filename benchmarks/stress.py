@@ -40,6 +40,7 @@ LONGEST = 900
 MESSAGES = 6
 SAMPLE = 24
 GONE_S = 2.0
+SETTLED_S = 30.0
 ALIKE = 0.9
 """Of the sample's answers; in batches, sums in another order may turn a near tie."""
 
@@ -60,7 +61,9 @@ def shortened(call: Call, mark: str) -> Messages:
     """A call's messages, short enough for a small machine: the first, the last few, each cut in its middle."""
     kept = [call.messages[0], *call.messages[1:][-MESSAGES:]]
     told = [{"role": m.role if m.role != "tool" else "user", "content": _cut(m.content)} for m in kept]
-    return [{**told[0], "content": f"{mark}\n{told[0]['content']}"}, *told[1:]]
+    first = next((i for i, message in enumerate(told) if message["role"] != "system"), 0)
+    told[first]["content"] = f"{mark}\n{told[first]['content']}"
+    return told
 
 
 def _cut(text: str) -> str:
@@ -125,6 +128,14 @@ def gone_s(server: Server) -> float:
     return time.monotonic() - started
 
 
+def settled(server: Server) -> dict[str, Any]:
+    """Statistics when no output waits any more for word of whether it was taken; after SETTLED_S as they are."""
+    until = time.monotonic() + SETTLED_S
+    while (stats := server.stats())["num_parked"] and time.monotonic() < until:
+        time.sleep(0.5)
+    return stats
+
+
 def alike(sample: Sequence[tuple[Messages, str]], tokens: int, folder: Path) -> float:
     """Share of the sample that vLLM without agspec answers the same."""
     with Server.without(folder / "plain.log", FLAGS) as plain:
@@ -148,7 +159,7 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with Server.with_agspec(folder / "log", settings=SETTINGS, config=ServeConfig(), flags=FLAGS) as server:
         asyncio.run(play(server, list(sessions.values()), asked, seen))
         idle_s = gone_s(server)
-        stats = server.stats()
+        stats = settled(server)
     budgets = SETTINGS.max_sessions * SETTINGS.session_mib + SETTINGS.workspace_mib + SETTINGS.shared_mib
     warm = next(size for at, size in seen.memory if at >= 60 * asked.minutes / 5)
     row = {
