@@ -68,8 +68,8 @@ class Lookup(Protocol):
 
     ``open`` starts a document that goes on after ``tail`` (known already, not counted again). ``fill`` continues
     ``context`` (int32 [n], newest last) in ``slot`` by up to ``limit`` tokens while the product of probabilities stays
-    at least ``floor``. ``parts``: where compiled code that
-    does the same finds what it needs, see ``addresses``; None: only ``fill`` can.
+    at least ``floor``. ``parts``: where compiled code that does the same finds what it needs, see ``addresses``; None:
+    only ``fill`` can.
     """
 
     @property

@@ -60,8 +60,7 @@ class Middleware:
         if exchange is None:
             await self._app(scope, again(content, receive), send)
             return
-        length = (b"content-length", str(len(exchange.body)).encode())
-        scope = {**scope, "headers": [*(h for h in scope["headers"] if h[0].lower() != length[0]), length]}
+        scope = carrying(scope, exchange.body)
         heard = _Heard(_Amended(send, partial(hub.fate, exchange)) if exchange.predicted else send)
         try:
             await self._app(scope, again(exchange.body, receive), heard)
@@ -74,9 +73,20 @@ class Middleware:
 async def refuse(field: str, reason: str, send: Send) -> None:
     """A 400 in the shape of OpenAI's."""
     told = {"message": reason, "type": "BadRequestError", "param": field, "code": 400}
+    await respond(400, {"error": told}, send)
+
+
+async def respond(status: int, body: dict[str, Any], send: Send) -> None:
+    """A whole answer in JSON."""
     headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": orjson.dumps({"error": told})})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": orjson.dumps(body)})
+
+
+def carrying(start: MutableMapping[str, Any], content: bytes) -> MutableMapping[str, Any]:
+    """A request's scope, or the start of a response, with the length of another body."""
+    headers = [pair for pair in start.get("headers", ()) if pair[0].lower() != b"content-length"]
+    return {**start, "headers": [*headers, (b"content-length", str(len(content)).encode())]}
 
 
 class _Amended:
@@ -104,8 +114,7 @@ class _Amended:
     async def _whole(self, start: MutableMapping[str, Any], content: bytes) -> None:
         fate = await self._fate()
         content = content if fate is None else in_response(content, fate)
-        headers = [pair for pair in start.get("headers", ()) if pair[0].lower() != b"content-length"]
-        await self._send({**start, "headers": [*headers, (b"content-length", str(len(content)).encode())]})
+        await self._send(carrying(start, content))
         await self._send({"type": "http.response.body", "body": content})
 
 

@@ -18,7 +18,7 @@ from agspec.scaffold import Profiles
 from agspec.serve.answers import read_answer
 from agspec.serve.bodies import read
 from agspec.serve.exchange import Exchange
-from agspec.serve.middleware import App, Middleware, Receive, Scope, Send, body_of
+from agspec.serve.middleware import App, Middleware, Receive, Scope, Send, body_of, respond
 from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Sessions
 from agspec.serve.speaker import SessionFields, session_named, tenant_of
@@ -109,9 +109,7 @@ class Forward:
             response = await self._client.send(request, stream=True)
         except httpx.TransportError as error:
             told = {"message": f"want a server at {request.url}, got: {error or type(error).__name__}", "code": 502}
-            headers = [(b"content-type", b"application/json")]
-            await send({"type": "http.response.start", "status": 502, "headers": headers})
-            await send({"type": "http.response.body", "body": orjson.dumps({"error": told})})
+            await respond(502, {"error": told}, send)
             return
         try:
             headers = [(name, value) for name, value in response.headers.raw if name.lower() not in HOP]
