@@ -16,7 +16,7 @@ from agspec.engine import vllm_cpu
 from agspec.engine.patches import force_tapes
 from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
-from agspec.serve.middleware import App, Receive, Scope, Send, again, body_of, refuse
+from agspec.serve.middleware import App, Receive, Scope, Send, again, body_of, carrying, refuse, respond
 
 PATH = "/tapes"
 
@@ -42,9 +42,7 @@ class Script:
             if scope["method"] == "POST":
                 self._tapes, self._taken = orjson.loads(content)["tapes"], 0
             told = {"taken": min(self._taken, len(self._tapes)), "left": len(self._tapes) - self._taken}
-            headers = [(b"content-type", b"application/json")]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": orjson.dumps(told)})
+            await respond(200, told, send)
             return
         number, self._taken = self._taken, self._taken + 1
         if number >= len(self._tapes):
@@ -54,9 +52,7 @@ class Script:
         body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), TAPE: self._tapes[number]}
         body["structured_outputs"] = {"choice": ["a"]}
         content = orjson.dumps(body)
-        length = (b"content-length", str(len(content)).encode())
-        scope = {**scope, "headers": [*(h for h in scope["headers"] if h[0].lower() != length[0]), length]}
-        await self._app(scope, again(content, receive), send)
+        await self._app(carrying(scope, content), again(content, receive), send)
 
 
 if __name__ in ("__main__", "__mp_main__"):  # the engine core, where grammars are made, is a child of this process
