@@ -81,7 +81,12 @@ class Server:
         """The worker's statistics, and this server's links."""
         told = self.client.get("/v1/agspec/stats").raise_for_status().json()
         (worker,) = told["workers"]
-        return {**worker, "links": told["links"], "api_errors": told["errors"]}
+        return {**worker, **{key: told[key] for key in ("links", "num_waiting_jobs")}, "api_errors": told["errors"]}
+
+    def settle(self) -> None:
+        """Until what requests and answers brought has reached the worker."""
+        while self.stats()["num_waiting_jobs"]:
+            time.sleep(0.05)
 
     def sessions(self) -> list[dict[str, Any]]:
         """The sessions there are."""

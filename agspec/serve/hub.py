@@ -76,6 +76,7 @@ class Hub:
         self.errors: Counter[str] = Counter()
         self.links: Counter[str] = Counter()
         self.num_dropped_jobs = 0
+        self._num_running_jobs = 0
         self.stats: list[dict[str, Any]] = []
         self._profiles = profiles
         self._fields = SessionFields(profiles)
@@ -95,8 +96,10 @@ class Hub:
         """Do the waiting jobs, one after the other, for ever."""
         while True:
             job = await self._jobs.get()
+            self._num_running_jobs = 1
             with self._guarded("job"):
                 await job()
+            self._num_running_jobs = 0
             self._jobs.task_done()
 
     async def watch(self, every_s: float = LOOK_S) -> None:
@@ -117,6 +120,11 @@ class Hub:
             if drift is not None and not told and not STRAYED[0] <= drift <= STRAYED[1]:
                 told = True
                 log.warning("agspec: %.0f%% of the foretold tokens are accepted: calibrate again", 100 * drift)
+
+    @property
+    def num_waiting_jobs(self) -> int:
+        """Jobs not yet done, the one under way included."""
+        return self._jobs.qsize() + self._num_running_jobs
 
     async def settled(self) -> None:
         """Until no job waits."""

@@ -115,7 +115,8 @@ async def stats(request: Request) -> dict[str, Any]:
     hub = _hub(request)
     return {
         "workers": await hub.refresh(), "errors": dict(hub.errors), "links": dict(hub.links),
-        "num_dropped_jobs": hub.num_dropped_jobs, "num_sessions": sum(1 for _ in hub.sessions),
+        "num_waiting_jobs": hub.num_waiting_jobs, "num_dropped_jobs": hub.num_dropped_jobs,
+        "num_sessions": sum(1 for _ in hub.sessions),
     }  # fmt: skip
 
 
