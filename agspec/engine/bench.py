@@ -2,7 +2,7 @@
 
 Drafted methods and ``none`` share one engine and are switched by rpc, in turn within each repeat; ``async``, an engine
 without speculation, runs in one of its own before and after. Stores, suffix cache and prefix cache are emptied before
-every run.
+every run: what a prompt finds in the prefix cache its own session left there, under every method the same, and is told.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _one(llm: Any, tenants: Tenants, batch: int, *, agspec: bool, full: bool = F
     total = Run()
     for tenant, sessions in tenants:
         run = drive(llm, sessions, batch=batch, tenant=tenant, agspec=agspec, full=full)
-        for key in ("num_calls", "num_tokens", "num_steps", "decode_s", "wall_s", "num_drafts", "num_draft_tokens",
-                    "num_accepted_tokens"):  # fmt: skip
+        for key in ("num_calls", "num_tokens", "num_steps", "decode_s", "wall_s", "queue_s", "num_cached_tokens",
+                    "num_drafts", "num_draft_tokens", "num_accepted_tokens"):  # fmt: skip
             setattr(total, key, getattr(total, key) + getattr(run, key))
         total.tape_followed &= run.tape_followed
     return total
@@ -149,6 +149,8 @@ def _row(method: str, batch: int, runs: dict[tuple[str, int], list[Run]]) -> dic
         "tokens_per_s": float(np.median(speed)),
         "tokens_per_s_interval": interval(speed),
         "end_to_end_tokens_per_s": float(np.median([run.end_to_end_tokens_per_s for run in mine])),
+        "queue_ms_a_call": float(np.median([1000 * run.queue_s / run.num_calls for run in mine])),
+        "num_cached_tokens": last.num_cached_tokens,
         "ratio_to_none": _ratio(mine, runs.get(("none", batch))),
         "ratio_to_suffix": _ratio(mine, runs.get(("suffix", batch))),
         "ratio_to_async": _ratio(mine, runs.get(("async", batch))),

@@ -22,7 +22,8 @@ METRICS = {
 class Run:
     """What one run of all sessions took; times in seconds.
 
-    ``decode_s``: time in which at least one request was between its first and its last token.
+    ``decode_s``: time in which at least one request was between its first and its last token. ``queue_s``: what calls
+    waited to be scheduled, all together. ``num_cached_tokens``: of their prompts, taken from the prefix cache.
     """
 
     num_calls: int = 0
@@ -30,6 +31,8 @@ class Run:
     num_steps: int = 0
     decode_s: float = 0.0
     wall_s: float = 0.0
+    queue_s: float = 0.0
+    num_cached_tokens: int = 0
     tape_followed: bool = True
     num_drafts: int = 0
     num_draft_tokens: int = 0
@@ -101,6 +104,8 @@ def drive(
                 del live[output.request_id]
                 run.num_calls += 1
                 run.num_tokens += len(entry.tokens)
+                run.num_cached_tokens += output.num_cached_tokens
+                run.queue_s += output.metrics.scheduled_ts - output.metrics.queued_ts
                 run.tape_followed &= entry.tokens == entry.call.tape.tolist()
                 spans.append((entry.first or now, entry.last))
     run.wall_s = time.perf_counter() - started

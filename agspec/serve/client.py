@@ -103,10 +103,12 @@ def examine(client: Client, *, model: str | None) -> Iterator[Finding]:
     if answer.status_code != 200:
         yield Finding("round trip", f"a completion fails with {answer.status_code}: {answer.text[:200]}")
         return
-    accepted = _accepted(client.json("/v1/agspec/stats")) - before
+    after = _accepted(client.json("/v1/agspec/stats"))
+    accepted = max((now - then for now, then in zip(after, before, strict=False)), default=0)
     lost = None if accepted > 0 else "no drafted token was accepted: see errors in /v1/agspec/stats"
     yield Finding(f"round trip: {accepted} drafted tokens accepted", lost)
 
 
-def _accepted(stats: dict[str, Any]) -> int:
-    return max((worker["num_accepted_tokens"] for worker in stats["workers"]), default=0)
+def _accepted(stats: dict[str, Any]) -> list[int]:
+    """By worker: ranks of one engine count alike, engines of a data-parallel server each their own."""
+    return [worker["num_accepted_tokens"] for worker in stats["workers"]]

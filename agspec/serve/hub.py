@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -21,16 +22,16 @@ import orjson
 from agspec.draft.emission import Form
 from agspec.engine.config import REQUEST, ROLE, SESSION, TENANT
 from agspec.latest import Latest
-from agspec.messages import Message, dicts, digest, string
+from agspec.messages import Message, digest
 from agspec.opened import OpenFile, open_file, open_files
 from agspec.scaffold import Match, Profiles, Scaffold, ToolWire
 from agspec.serve.answers import read_answer
-from agspec.serve.bodies import CHAT, Asked, predicted, read
+from agspec.serve.bodies import CHAT, Asked, predicted
 from agspec.serve.config import ServeConfig
-from agspec.serve.exchange import Exchange
+from agspec.serve.exchange import Exchange, Reader
 from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Session, Sessions
-from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.speaker import tenant_of
 from agspec.serve.usage import Fate
 from agspec.serve.workspace import Workspace
 from agspec.tokens import Tokenizer
@@ -78,8 +79,6 @@ class Hub:
         self.num_dropped_jobs = 0
         self._num_running_jobs = 0
         self.stats: list[dict[str, Any]] = []
-        self._profiles = profiles
-        self._fields = SessionFields(profiles)
         self._tokenizer = tokenizer
         self._tool_wire = tool_wire
         self._rpc = rpc
@@ -91,6 +90,7 @@ class Hub:
         self._pushed: Latest[bytes, None] = Latest(MESSAGES_REMEMBERED)
         self.tasks: list[asyncio.Task[None]] = []
         self.sessions = Sessions(max_age_s=60 * config.session_minutes, clock=clock, ended=self._close)
+        self._reader = Reader(profiles, self.sessions, config.scaffold)
 
     async def run(self) -> None:
         """Do the waiting jobs, one after the other, for ever."""
@@ -140,15 +140,13 @@ class Hub:
             return None
         expected = predicted(body) if path == CHAT else None
         with self._guarded("request"):
-            asked = read(path, body)
             tenant = tenant_of(headers, share=self.config.share_tenants)
-            match = self._match(asked, headers)
-            named = session_named(headers, body, self._fields)
-            session, how = self.sessions.find(tenant, asked, named=named)
-            self.links[how] += 1
+            exchange = self._reader.exchange(path, headers, content, body, tenant=tenant)
+            session, match = exchange.session, exchange.match
+            self.links[exchange.link] += 1
             session.scaffold = match.scaffold.name
             session.roles[match.role] += 1
-            self._push(tenant, match, asked)
+            self._push(tenant, match, exchange.asked)
             key = f"{self._secret}{uuid4().hex}"
             theirs = body.get("vllm_xargs")
             kept = {k: v for k, v in theirs.items() if not k.startswith(OURS)} if isinstance(theirs, dict) else {}
@@ -157,10 +155,7 @@ class Hub:
             }  # fmt: skip
             if expected:
                 self._add(lambda: self._expect(key, expected[: self._most_characters]))
-            return Exchange(
-                path, orjson.dumps(body), session, asked, match, string(body.get("model")) or None,
-                tuple(dicts(body.get("tools"))), key, predicted=bool(expected),
-            )  # fmt: skip
+            return replace(exchange, body=orjson.dumps(body), key=key, predicted=bool(expected))
         return None
 
     def answered(self, exchange: Exchange, content: bytes, *, status: int, streamed: bool, whole: bool) -> None:
@@ -189,13 +184,6 @@ class Hub:
         found = await self._rpc("agspec_stats", ())
         self.stats = [{key: value for key, value in worker.items() if key != "drafts"} for worker in found]
         return self.stats
-
-    def _match(self, asked: Asked, headers: Mapping[str, str]) -> Match:
-        match = self._profiles.classify(asked.messages, tools=asked.tools, headers=headers)
-        if self.config.scaffold in ("auto", match.scaffold.name):
-            return match
-        scaffold = self._profiles.get(self.config.scaffold)
-        return Match(scaffold, scaffold.profile.role, scaffold.profile.emits)
 
     def _push(self, tenant: str, match: Match, asked: Asked) -> None:
         if sum(len(message.content) for message in asked.messages) > self._most_characters:

@@ -13,15 +13,13 @@ from collections.abc import Callable, Mapping
 import httpx
 import orjson
 
-from agspec.messages import dicts, string
 from agspec.scaffold import Profiles
 from agspec.serve.answers import read_answer
-from agspec.serve.bodies import read
-from agspec.serve.exchange import Exchange
+from agspec.serve.exchange import Exchange, Reader
 from agspec.serve.middleware import App, Middleware, Receive, Scope, Send, body_of, respond
 from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Sessions
-from agspec.serve.speaker import SessionFields, session_named, tenant_of
+from agspec.serve.speaker import tenant_of
 from agspec.serve.usage import Fate
 
 log = logging.getLogger("agspec")
@@ -36,11 +34,10 @@ class Listener:
 
     def __init__(self, recorder: Recorder, profiles: Profiles, clock: Callable[[], float] = time.monotonic) -> None:
         self._recorder = recorder
-        self._profiles = profiles
-        self._fields = SessionFields(profiles)
         self._sessions = Sessions(
             max_age_s=SESSION_S, clock=clock, ended=lambda session: recorder.forget(session.tenant, session.name)
         )
+        self._reader = Reader(profiles, self._sessions)
         self.num_recorded = 0
 
     def receive(self, path: str, headers: Mapping[str, str], content: bytes) -> Exchange | None:
@@ -49,12 +46,7 @@ class Listener:
             body = orjson.loads(content)
             if not isinstance(body, dict):
                 return None
-            asked = read(path, body)
-            match = self._profiles.classify(asked.messages, tools=asked.tools, headers=headers)
-            tenant = tenant_of(headers, share=False)
-            session, _ = self._sessions.find(tenant, asked, named=session_named(headers, body, self._fields))
-            tools = tuple(dicts(body.get("tools")))
-            return Exchange(path, content, session, asked, match, string(body.get("model")) or None, tools)
+            return self._reader.exchange(path, headers, content, body, tenant=tenant_of(headers, share=False))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("agspec: a request to %s is not recorded: %s", path, error)
             return None

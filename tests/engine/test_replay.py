@@ -72,3 +72,18 @@ def test_A9_drafts_that_are_accepted_in_part_are_among_them(engine):
     """Recorded edits have both: whole drafts, and such as part from what came at the border of an edit."""
     run = engine["agspec"]["run"]
     assert run.num_drafts < run.num_accepted_tokens < run.num_draft_tokens
+
+
+def test_E3_a_closed_loop_lets_no_call_queue(engine, calls):
+    """As many sessions as rows, the next call when the last is over: a call waits for no other."""
+    for method in ("agspec", "two rows"):
+        run = engine[method]["run"]
+        assert run.num_calls == len(calls)
+        assert 0 < run.queue_s < 0.1 * run.wall_s
+
+
+def test_E6_every_method_finds_the_same_in_the_prefix_cache(engine):
+    """What a session's own earlier calls left there, and nothing of another method's run."""
+    found = {engine[method]["run"].num_cached_tokens for method in ("agspec", "none", "suffix")}
+    assert len(found) == 1
+    assert found.pop() > 0
