@@ -25,7 +25,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Server:
-    """Runs ``line`` with ``--host`` and ``--port`` of its own; ``log`` gets what it says."""
+    """Runs ``line`` with ``--host`` and ``--port`` of its own; the file ``log`` gets what it says."""
 
     def __init__(self, line: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         with socket.socket() as probe:
@@ -34,7 +34,7 @@ class Server:
         self.url = f"http://127.0.0.1:{port}"
         self._line = [*line, "--host", "127.0.0.1", "--port", str(port)]
         self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", **environment}
-        self._log = log
+        self.log = log
         self.client = httpx.Client(base_url=self.url, timeout=600)
 
     @classmethod
@@ -58,19 +58,19 @@ class Server:
         return cls([*program, *flags, *added], EMBEDDED_ENVIRONMENT, log)
 
     def __enter__(self) -> Self:
-        with self._log.open("wb") as out:
+        with self.log.open("wb") as out:
             self.process = subprocess.Popen(self._line, stdout=out, stderr=subprocess.STDOUT, env=self._environment)
         until = time.monotonic() + START_S
         while time.monotonic() < until:
             if self.process.poll() is not None:
-                raise SystemExit(f"the server did not start:\n{self._log.read_text()[-3000:]}")
+                raise SystemExit(f"the server did not start:\n{self.log.read_text()[-3000:]}")
             try:
                 if self.client.get("/health").status_code == 200:
                     return self
             except httpx.TransportError:
                 time.sleep(0.5)
         self.process.kill()
-        raise SystemExit(f"the server was not ready in {START_S} s:\n{self._log.read_text()[-3000:]}")
+        raise SystemExit(f"the server was not ready in {START_S} s:\n{self.log.read_text()[-3000:]}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.client.close()

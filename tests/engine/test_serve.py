@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agspec.serve.command import SHUTDOWN_S
+from benchmarks.serving import Server
 from tests.test_readme import ON_SERVER
 
 pytestmark = pytest.mark.engine
@@ -27,13 +23,8 @@ SYSTEM = {"role": "system", "content": "You are a helpful assistant that can int
 ASK = {"role": "user", "content": f"Write this file out again, whole:\n{LINES}"}
 
 
-@dataclass
-class Server:
-    """A running server and a client of its first key."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-    client: httpx.Client
+class Agent(Server):
+    """A server whose client is an agent with the first key."""
 
     def post(self, path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         done = self.client.post(path, json={"model": "embedded", **body}, **more)
@@ -41,57 +32,26 @@ class Server:
         answer: dict[str, Any] = done.json()
         return answer
 
-    def stats(self) -> dict[str, Any]:
-        (worker,) = self.client.get("/v1/agspec/stats").json()["workers"]
-        found: dict[str, Any] = worker
-        return found
-
-    def sessions(self) -> dict[str, dict[str, Any]]:
-        return {session["session"]: session for session in self.client.get("/v1/agspec/sessions").json()}
-
-    def num_running(self) -> float:
-        found = re.search(r"^vllm:num_requests_running\{.*\} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
-        assert found
-        return float(found[1])
+    def session(self, name: str) -> dict[str, Any] | None:
+        return next((session for session in self.sessions() if session["session"] == name), None)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    log = tmp_path_factory.mktemp("serve") / "log"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    line = [sys.executable, "-m", "agspec.cli", "serve", "embedded", "--host", "127.0.0.1", "--port", str(port),
-            "--max-model-len", "2048", "--max-num-seqs", "4", "--api-key", "mine", "theirs"]  # fmt: skip
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            line, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "HF_HUB_OFFLINE": "1"}
-        )
-    client = httpx.Client(
-        base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer mine"}, timeout=300
-    )  # fmt: skip
-    try:
-        for _ in range(600):
-            assert process.poll() is None, log.read_text()[-3000:]
-            try:
-                if client.get("/health").status_code == 200:
-                    break
-            except httpx.TransportError:
-                time.sleep(0.5)
-        yield Server(process, log, client)
-    finally:
-        client.close()
-        process.terminate()
-        process.wait(60)
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    line = [sys.executable, "-m", "agspec.cli", "serve", "embedded", "--max-model-len", "2048", "--max-num-seqs", "4",
+            "--api-key", "mine", "theirs"]  # fmt: skip
+    with Agent(line, {}, tmp_path_factory.mktemp("serve") / "log") as agent:
+        agent.client.headers["authorization"] = "Bearer mine"
+        yield agent
 
 
-def test_a_conversation_is_one_session_and_is_drafted(server: Server) -> None:
+def test_a_conversation_is_one_session_and_is_drafted(server: Agent) -> None:
     messages = [SYSTEM, ASK]
     for _ in range(2):
         body = {"messages": messages, "temperature": 0, "max_tokens": 120}
         said = server.post("/v1/chat/completions", body)["choices"][0]["message"]
         messages = [*messages, {"role": "assistant", "content": said["content"]}, ASK]
-    (session,) = server.sessions().values()
+    (session,) = server.sessions()
     assert (session["scaffold"], session["num_requests"]) == ("mini-swe-agent", 2)
     assert session["links"] == {"new": 1, "prefix": 1}
     stats = server.stats()
@@ -100,7 +60,7 @@ def test_a_conversation_is_one_session_and_is_drafted(server: Server) -> None:
     assert (stats["errors"], stats["num_parked"]) == ({}, 0)
 
 
-def test_four_apis(server: Server) -> None:
+def test_four_apis(server: Agent) -> None:
     before = server.stats()["num_accepted_tokens"]
     for path, body in (
         ("/v1/completions", {"prompt": f"{LINES}\n\n{LINES[:60]}", "max_tokens": 60, "temperature": 0}),
@@ -108,11 +68,11 @@ def test_four_apis(server: Server) -> None:
         ("/v1/messages", {"messages": [ASK], "max_tokens": 60, "temperature": 0}),
     ):
         server.post(path, body, headers={"x-session-id": path})
-        assert server.sessions()[path]["num_requests"] == 1
+        assert server.session(path)["num_requests"] == 1
     assert server.stats()["num_accepted_tokens"] > before
 
 
-def test_G1_a_prediction_is_drafted(server: Server) -> None:
+def test_G1_a_prediction_is_drafted(server: Agent) -> None:
     """The model's own answer, expected: nearly all of it is drafted and accepted, in a tenant that has seen nothing."""
     body = {"messages": [{"role": "user", "content": "Tell me about the sea."}], "temperature": 0, "max_tokens": 80}
     said = server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"]
@@ -136,7 +96,7 @@ def test_G1_a_prediction_is_drafted(server: Server) -> None:
     assert usage["completion_tokens"] == 80
 
 
-def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Server) -> None:
+def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Agent) -> None:
     for method, path in (("GET", "stats"), ("GET", "sessions"), ("DELETE", "sessions/x")):
         refused = server.client.request(method, f"/v1/agspec/{path}", headers={"authorization": ""})
         assert refused.status_code == 401
@@ -145,7 +105,7 @@ def test_every_route_of_ours_wants_the_key_and_shows_a_tenant_its_own(server: Se
     assert server.client.get("/v1/agspec/sessions", headers=theirs).json() == []
     assert server.client.delete("/v1/agspec/sessions/mine", headers=theirs).status_code == 404
     assert server.client.delete("/v1/agspec/sessions/mine").status_code == 200
-    assert "mine" not in server.sessions()
+    assert server.session("mine") is None
 
 
 def agspec(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -153,8 +113,8 @@ def agspec(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-def test_G7_doctor(server: Server) -> None:
-    url = str(server.client.base_url).rstrip("/")
+def test_G7_doctor(server: Agent) -> None:
+    url = server.url
     done = agspec("doctor", f"{url}/v1", "--api-key", "mine")
     said = done.stdout.splitlines()
     assert [line.split()[0] for line in said] == ["ok", "fix", "ok", "ok"], done.stdout + done.stderr
@@ -171,8 +131,8 @@ def test_G7_doctor(server: Server) -> None:
 
 
 @pytest.mark.parametrize("line", ON_SERVER)
-def test_commands_of_the_readme(line: str, server: Server) -> None:
-    words = line.replace("http://localhost:8000", str(server.client.base_url).rstrip("/")).split()
+def test_commands_of_the_readme(line: str, server: Agent) -> None:
+    words = line.replace("http://localhost:8000", server.url).split()
     done = agspec(*words[1:], "--api-key", "mine")
     if words[1] == "doctor":
         assert "drafted tokens accepted" in done.stdout
@@ -182,7 +142,7 @@ def test_commands_of_the_readme(line: str, server: Server) -> None:
         assert word in done.stdout
 
 
-def test_bad_requests_are_vllms_to_refuse(server: Server) -> None:
+def test_bad_requests_are_vllms_to_refuse(server: Agent) -> None:
     for content in (b"{", b"[]", b'{"model": "embedded", "messages": 3}', b"\xff"):
         headers = {"content-type": "application/json"}
         assert server.client.post("/v1/chat/completions", content=content, headers=headers).status_code in (400, 422)
@@ -190,19 +150,19 @@ def test_bad_requests_are_vllms_to_refuse(server: Server) -> None:
 
 
 @pytest.mark.parametrize("field", [{"min_p": 0.1}, {"logit_bias": {"5": 1}}])
-def test_D1_parameters_that_vllm_takes_only_without_drafts_are_a_400(server: Server, field: dict[str, Any]) -> None:
+def test_D1_parameters_that_vllm_takes_only_without_drafts_are_a_400(server: Agent, field: dict[str, Any]) -> None:
     body = {"model": "embedded", "messages": [ASK], "max_tokens": 1, **field}
     done = server.client.post("/v1/chat/completions", json=body)
     assert (done.status_code, next(iter(field)) in done.text) == (400, True), "documented in README.md"
     server.post("/v1/chat/completions", {"messages": [ASK], "max_tokens": 1})
 
 
-def opened(server: Server, **more: Any) -> Any:
+def opened(server: Agent, **more: Any) -> Any:
     body = {"model": "embedded", "messages": [SYSTEM, ASK], "stream": True, "max_tokens": 1500, "ignore_eos": True}
     return server.client.stream("POST", "/v1/chat/completions", json={**body, **more})
 
 
-def test_a_client_that_leaves_ends_its_request(server: Server) -> None:
+def test_a_client_that_leaves_ends_its_request(server: Agent) -> None:
     with opened(server) as stream:
         next(stream.iter_lines())
         assert server.num_running() == 1
@@ -214,7 +174,7 @@ def test_a_client_that_leaves_ends_its_request(server: Server) -> None:
     assert server.stats()["num_parked"] == 0, "its half output was forgotten"
 
 
-def test_a_stream_comes_in_pieces(server: Server) -> None:
+def test_a_stream_comes_in_pieces(server: Agent) -> None:
     with opened(server, max_tokens=40) as stream:
         lines = [line for line in stream.iter_lines() if line.startswith("data: ")]
     assert lines[-1] == "data: [DONE]"
@@ -222,7 +182,7 @@ def test_a_stream_comes_in_pieces(server: Server) -> None:
     assert sum(bool(piece) for piece in pieces) > 5
 
 
-def test_sigterm_with_an_open_stream_ends_in_time(server: Server) -> None:
+def test_sigterm_with_an_open_stream_ends_in_time(server: Agent) -> None:
     with opened(server) as stream:
         next(stream.iter_lines())
         server.process.send_signal(signal.SIGTERM)
