@@ -8,6 +8,7 @@
     │   └── RecordError      one record of it, with file, record and reason
     ├── TokensError          an array that is not a token array
     ├── StoreError           a store used against its contract
+    ├── CopyError            a copy program that cannot be resolved, with its byte
     └── MissingExtraError    an optional package that is not installed
 """
 
@@ -44,6 +45,15 @@ class TokensError(AgspecError):
 
 class StoreError(AgspecError):
     """A store or automaton used against its contract."""
+
+
+class CopyError(AgspecError):
+    """A copy program that cannot be read or resolved; ``at``: the byte of the program where."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(f"program byte {at}: {reason}")
+        self.at = at
+        self.reason = reason
 
 
 class MissingExtraError(AgspecError):
