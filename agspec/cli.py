@@ -30,6 +30,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "profile": ("agspec.commands.profile:profile_command", "Measure what a step costs on this machine."),
         "model": ("agspec.commands.model:model_command", "The embedded model: prepare, verify, path."),
     },
+    "Edits": {
+        "copy": ("agspec.commands.copy:copy_command", "Edits as programs of copies: compile, resolve, ceiling."),
+    },
     "Stores": {
         "corpus": ("agspec.commands.corpus:corpus_command", "Frozen corpora: build, info, verify, merge."),
     },
