@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agspec.copyedit.program import CLOSE, Copy, Operation, Span
+from agspec.copyedit.program import CLOSE, Copy, Span
 from agspec.copyedit.source import Source
 
 Allowed = range | tuple[int, ...]
@@ -97,7 +97,7 @@ class Machine:
             state = self._after(state, found[-1])
         return bytes(found)
 
-    def closed(self, state: State) -> Operation | None:
+    def closed(self, state: State) -> Copy | Span | None:
         """The copy that the next byte closes; None: it closes none."""
         if state.kind != "literal" or state.after != START or len(state.word) > 1:
             return None

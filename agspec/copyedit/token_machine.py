@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agspec.copyedit.machine import START, Machine, State
-from agspec.copyedit.program import CLOSE
+from agspec.copyedit.program import CLOSE, Copy, Span
 from agspec.copyedit.vocabulary import token_bytes
 from agspec.tokens import Tokenizer
 
@@ -93,6 +93,21 @@ class TokenMachine:
     def closing(self, state: State) -> list[int]:
         """Tokens of a short way to where the program may end."""
         return self.vocabulary.encode(self.machine.closing(state))
+
+    def copy_of(self, state: State) -> Copy | Span | None:
+        """The copy whose last tag token may come at ``state``; None where it is not certain yet."""
+        for byte in self.machine.forced(state) or self._ending(state):
+            copy = self.machine.closed(state)
+            if copy is not None:
+                return copy
+            following = self.machine.step(state, byte)
+            if following is None:
+                return None
+            state = following
+        return None
+
+    def _ending(self, state: State) -> bytes:
+        return b'"/>' if self.machine.step(state, ord('"')) is not None else b""
 
     def _few(self, state: State) -> Iterable[int]:
         """Tokens that may come outside text."""

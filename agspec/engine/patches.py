@@ -1,16 +1,18 @@
 """The one file that reaches into vLLM's insides, guarded by version: what vLLM 0.32 has no hook for.
 
-``force_tapes``: a grammar of one's own, for replays (see ``tape``). ``spare_llvmlite``: lets vLLM start on a CPU after
-numba was imported. ``mend_cpu_sampling``: two faults of vLLM 0.32's
-CPU fallbacks that spoil sampling (temperature > 0) under speculation of any method, vLLM's own included.
+``own_grammars``: grammars of one's own, for replays (see ``tape``) and copies. ``spare_llvmlite``: lets vLLM start on a
+CPU after numba was imported. ``mend_cpu_sampling``: two faults of vLLM 0.32's CPU fallbacks that spoil sampling
+(temperature > 0) under speculation of any method, vLLM's own included.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from agspec.copyedit.token_machine import Vocabulary
 from agspec.engine.tape import TAPE, TapeGrammar
 from agspec.errors import AgspecError
+from agspec.tokens import load_tokenizer
 
 SUPPORTED = ("0.32.",)
 
@@ -23,25 +25,50 @@ def _guard(what: str) -> None:
 
 
 def force_tapes() -> None:
-    """Wrap the grammar factory of this engine-core process; raises AgspecError when vLLM has moved."""
-    _guard("forced tapes")
+    """Let recorded outputs be forced in this engine-core process; raises AgspecError when vLLM has moved."""
+    own_grammars()
+
+
+def own_grammars() -> None:
+    """Wrap the grammar factory of this engine-core process; raises AgspecError when vLLM has moved.
+
+    Requests that say so in their extra_args decode under a grammar of ours: a tape, or a copy program.
+    """
+    _guard("forced tapes and copies")
     from vllm.v1.structured_output import StructuredOutputManager
     from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
+    from agspec.engine.copies.grammar import CopyGrammar
+    from agspec.engine.copies.request import CopyRequest
+
     create = getattr(StructuredOutputManager, "_create_grammar", None)
     if create is None:
-        raise AgspecError("forced tapes: vLLM's StructuredOutputManager has no _create_grammar any more")
+        raise AgspecError("forced tapes and copies: vLLM's StructuredOutputManager has no _create_grammar any more")
     if getattr(create, "agspec", False):
         return
-    StructuredOutputGrammar.register(TapeGrammar)
+    for kind in (TapeGrammar, CopyGrammar):
+        StructuredOutputGrammar.register(kind)
 
     def create_grammar(self: Any, request: Any) -> Any:
-        params = request.sampling_params
-        tape = ((params.extra_args if params else None) or {}).get(TAPE)
-        return create(self, request) if tape is None else TapeGrammar(tape)
+        extra = (request.sampling_params.extra_args if request.sampling_params else None) or {}
+        if TAPE in extra:
+            return TapeGrammar(extra[TAPE])
+        edit = CopyRequest.of(extra)
+        return create(self, request) if edit is None else CopyGrammar(edit, _vocabulary(self.vllm_config))
 
     create_grammar.agspec = True  # type: ignore[attr-defined]
     StructuredOutputManager._create_grammar = create_grammar  # type: ignore[method-assign]
+
+
+_vocabularies: dict[str, Vocabulary] = {}
+
+
+def _vocabulary(vllm_config: Any) -> Vocabulary:
+    """Of the served model, read once a process."""
+    name = str(vllm_config.model_config.tokenizer)
+    if name not in _vocabularies:
+        _vocabularies[name] = Vocabulary(load_tokenizer(name))
+    return _vocabularies[name]
 
 
 def mend_cpu_sampling() -> bool:
