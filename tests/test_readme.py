@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-WITHOUT_ENGINE = r"agspec (import|calibrate|inspect|simulate|corpus|scaffold|serve .*--print-command|profile --list)"
+WITHOUT_ENGINE = (
+    r"agspec (import|calibrate|inspect|simulate|corpus|copy|scaffold|serve .*--print-command|profile --list)"
+)
 LIGHT = [line for line in COMMANDS if re.match(WITHOUT_ENGINE, line)]
 ON_SERVER = [line for line in COMMANDS if re.match(r"agspec (doctor|top)", line)]
 """Run by tests/engine/test_serve.py."""
@@ -54,9 +56,12 @@ def test_light_commands_run_in_order(tmp_path: Path) -> None:
     trajectory = {"info": {"exit_status": "Submitted"}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
     (tmp_path / "trajectories").mkdir()
     (tmp_path / "trajectories" / "one.traj.json").write_text(json.dumps(trajectory))
+    (tmp_path / "before.py").write_text("x = 1\n" * 30)
+    (tmp_path / "after.py").write_text("x = 1\n" * 29 + "x = 2\n")
     assert len(LIGHT) >= 4
     for line in LIGHT:
         run(line, tmp_path)
+    assert (tmp_path / "again.py").read_bytes() == (tmp_path / "after.py").read_bytes()
     for page in ("report.html", "caps.html"):
         assert (tmp_path / page).stat().st_size > 5000
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from agspec.copyedit.machine import START, Machine, State
 from agspec.copyedit.program import CLOSE, Copy, Span
 from agspec.copyedit.vocabulary import token_bytes
+from agspec.errors import CopyError
 from agspec.tokens import Tokenizer
 
 Mask = npt.NDArray[np.bool_]
@@ -105,6 +106,35 @@ class TokenMachine:
                 return None
             state = following
         return None
+
+    def tokens_of(self, program: bytes) -> list[int]:
+        """A program as tokens that may come one after the other, the end of the turn last; raises CopyError."""
+        state, at = START, 0
+        found: list[int] = []
+        while at < len(program):
+            piece = self._piece(state, program, at)
+            for token in self.vocabulary.encode(piece):
+                following = self.advance(state, token)
+                if following is None:
+                    shown = piece.decode("utf-8", "replace")[:40]
+                    raise CopyError(at, f"want a program over these sources, got {shown!r}")
+                found.append(token)
+                state = following
+            at += len(piece)
+        return [*found, self.vocabulary.end]
+
+    def _piece(self, state: State, program: bytes, at: int) -> bytes:
+        """What comes next that is tokenised by itself: a number, the rest of a tag, text with its end."""
+        if state.kind == "text":
+            end = program.find(CLOSE, at)
+            return program[at : end + len(CLOSE) if end >= 0 else len(program)]
+        number = at
+        while number < len(program) and program[number : number + 1].isdigit():
+            number += 1
+        if number > at:
+            return program[at:number]
+        known = [word for word in alternatives(self.machine, state) if program.startswith(word, at)]
+        return max(known, key=len, default=program[at : at + 1])
 
     def _ending(self, state: State) -> bytes:
         return b'"/>' if self.machine.step(state, ord('"')) is not None else b""

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from agspec.copyedit.machine import START, Machine
-from agspec.copyedit.program import parse
+from agspec.copyedit.program import Copy, Gen, Span, parse, show
 from agspec.copyedit.resolve import resolve
 from agspec.copyedit.source import Source
 from agspec.copyedit.token_machine import TokenMachine, Vocabulary, alternatives
 from agspec.copyedit.vocabulary import token_bytes
-from agspec.errors import InputError
+from agspec.errors import CopyError, InputError
 from agspec.tokens import Tokenizer, load_tokenizer
 from tests.support import SHARED
 
@@ -78,6 +78,38 @@ def test_every_mask_is_what_the_bytes_allow(vocabulary):
             state, text = following, text + (vocabulary.texts[token] or b"")
         assert state == START
         resolve(parse(text), SOURCES)
+
+
+def test_programs_become_tokens_that_may_come(vocabulary):
+    machine = TokenMachine(Machine(SOURCES), vocabulary)
+    for program in (
+        (),
+        (Copy(1, 120), Gen("new é漢\n".encode()), Copy(7, 9, file=3), Gen(b""), Gen(b"</gen>"), Span((1, 0), (20, 3))),
+    ):
+        tokens = machine.tokens_of(show(program))
+        assert tokens[-1] == vocabulary.end
+        state = START
+        for token in tokens[:-1]:
+            following = machine.advance(state, token)
+            assert following is not None
+            state = following
+        assert b"".join(vocabulary.texts[token] or b"" for token in tokens[:-1]) == show(program)
+    with pytest.raises(CopyError, match="program byte 13: want a program over these sources, got '121'"):
+        machine.tokens_of(b'<copy lines="121-121"/>')
+    with pytest.raises(CopyError, match="program byte 0: want a program over these sources, got 'x'"):
+        machine.tokens_of(b"x")
+
+
+def test_the_copy_that_a_token_closes_is_known_before_it(vocabulary):
+    machine = TokenMachine(Machine(SOURCES), vocabulary)
+    for copy in (Copy(3, 12), Copy(120, 120), Copy(9, 9, file=3), Span((2, 1), (2, 6))):
+        state = START
+        for token in machine.tokens_of(show((copy,)))[:-1]:
+            before = state
+            following = machine.advance(state, token)
+            assert following is not None
+            state = following
+        assert machine.copy_of(before) == copy
 
 
 def test_tags_cost_few_tokens(embedded):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
@@ -19,7 +20,24 @@ patches.own_grammars()
 
 
 class CopyScheduler(Scheduler):
-    """vLLM's, with one method more than super's: requests without a copy grammar pass unchanged."""
+    """vLLM's, with splices; requests without a copy grammar pass unchanged."""
+
+    def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        """See super. Where nothing can go on, the youngest splice gives its KV back, to be computed again later.
+
+        Splices that wait for room in the KV cache hold some of it, and vLLM itself takes it from running requests only.
+        """
+        output = super().schedule(throttle_prefills)
+        if not output.total_num_scheduled_tokens and not self.running:
+            held = [request for request in self.kv_holding_waiting if request.status == RequestStatus.WAITING]
+            if len(held) > 1:
+                youngest = max(held, key=lambda request: request.arrival_time)
+                self.kv_holding_waiting.remove_requests([youngest])
+                self._free_request_blocks(youngest)
+                youngest.num_computed_tokens = 0
+                youngest.num_preemptions += 1
+                self.waiting.prepend_request(youngest)
+        return output
 
     def _update_request_with_output(
         self, request: Request, new_token_ids: list[int], is_stale: bool = False

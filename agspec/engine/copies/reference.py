@@ -1,0 +1,44 @@
+"""The reference way to decode a copy program: a fresh request for each primitive, with prefix caching, no splice.
+
+Slower by the last partial block and a prefill's overhead a primitive, and needs nothing of the scheduler: what the
+splice is tested against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agspec.copyedit.program import Gen, parse
+from agspec.copyedit.resolve import written
+from agspec.copyedit.source import Source
+from agspec.copyedit.token_machine import Vocabulary
+from agspec.engine.copies.request import CopyRequest
+
+
+def decode(
+    llm: Any, prompt: Sequence[int], request: CopyRequest, vocabulary: Vocabulary
+) -> tuple[list[int], list[int]]:
+    """(the program's tokens with its end, all tokens of the context: prompt, program and copied text)."""
+    from vllm import SamplingParams, TokensPrompt
+    from vllm.sampling_params import StructuredOutputsParams
+
+    sources = [Source(text.encode()) for text in request.sources]
+    program: list[int] = []
+    context = list(prompt)
+    while True:
+        left = request.max_tokens - len(program)
+        asked = request.model_copy(update={"single": True, "max_tokens": left})
+        params = SamplingParams(
+            temperature=0.0, max_tokens=left, detokenize=False, extra_args=asked.to_args(),
+            structured_outputs=StructuredOutputsParams(choice=["a"]),
+        )  # fmt: skip
+        (output,) = llm.generate(TokensPrompt(prompt_token_ids=list(context)), params, use_tqdm=False)
+        tokens = [token for token in output.outputs[0].token_ids if token != vocabulary.end]
+        if not tokens:
+            return [*program, vocabulary.end], context
+        program += tokens
+        context += tokens
+        (operation,) = parse(b"".join(vocabulary.texts[token] or b"" for token in tokens))
+        if not isinstance(operation, Gen):
+            context += vocabulary.encode(written(operation, sources))
