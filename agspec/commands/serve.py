@@ -30,6 +30,7 @@ from agspec.commands import options
     "--state", metavar="DIR", type=click.Path(path_type=Path), help="keep the tenants' live global stores there"
 )
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
+@click.option("--copy-edits", is_flag=True, help="serve /v1/edits: files rewritten as programs of copies")
 @click.option(
     "--session-minutes", type=click.FloatRange(min=0, min_open=True), default=240, show_default=True,
     help="unused that long, a session is over",
@@ -50,6 +51,7 @@ def serve_command(
     redact: tuple[str, ...],
     state: Path | None,
     share_tenants: bool,
+    copy_edits: bool,
     session_minutes: float,
     caps: Path | None,
     corpus: Path | None,
@@ -78,7 +80,8 @@ def serve_command(
     config = ServeConfig.model_validate(
         {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record and record.absolute(),
          "profiles": tuple(folder.absolute() for folder in profiles),
-         "redact": redact, "share_tenants": share_tenants, "session_minutes": session_minutes}
+         "redact": redact, "share_tenants": share_tenants, "copy_edits": copy_edits,
+         "session_minutes": session_minutes}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)
     if print_command:

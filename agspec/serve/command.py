@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agspec import embedded
 from agspec.engine.config import SECRET, to_environment
+from agspec.engine.copies.edits import SCHEDULER
 from agspec.engine.launcher import EXTENSION, PROPOSER
 from agspec.errors import InputError, MissingExtraError
 from agspec.serve.config import ServeConfig
@@ -57,6 +58,7 @@ def command(
         "--speculative-config": json.dumps(speculation, separators=(",", ":")),
         "--worker-extension-cls": EXTENSION,
         "--enable-prefix-caching": None,
+        **({"--scheduler-cls": SCHEDULER} if config.copy_edits else {}),
         "--shutdown-timeout": str(SHUTDOWN_S),
         **(EMBEDDED_FLAGS if model == "embedded" else {}),
     }

@@ -27,6 +27,7 @@ class ServeConfig(BaseModel):
     workspace: Path | None = Field(None, description="the agents' working copy, a git repository this server can read")
     record: Path | None = Field(None, description="trace file that what is served is appended to")
     redact: tuple[str, ...] = Field((), description="regular expressions of secrets that records leave out")
+    copy_edits: bool = Field(False, description="serve /v1/edits: files rewritten as copy programs")
     session_minutes: float = Field(240, gt=0, description="unused that long, a session is over")
 
     def to_environment(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -54,6 +54,14 @@ WAITING = 1000
 """Jobs that may wait for the engine; more, and opened files are left out and counted."""
 LONGEST_TOKEN = 16
 """Characters of a token at most, on average: text beyond the model's context times this is left out."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """``key``: the request's name for the engine; ``extra_args``: what goes along with it."""
+
+    key: str
+    extra_args: dict[str, Any]
 
 
 class Hub:
@@ -170,6 +178,18 @@ class Hub:
                     if self._recorder is not None and exchange.asked.messages:
                         self._add(lambda: self._record(exchange, answer.messages))
         self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
+
+    def ticket(self, headers: Mapping[str, str], *, role: str) -> Ticket:
+        """What the engine is told of a request that a route of ours makes for a client: a session of its own."""
+        tenant = tenant_of(headers, share=self.config.share_tenants)
+        key = f"{self._secret}{uuid4().hex}"
+        return Ticket(key, {SESSION: f"route {uuid4().hex}", TENANT: tenant, ROLE: role, REQUEST: key})
+
+    def ticket_ended(self, ticket: Ticket, *, complete: bool) -> None:
+        """Its answer has ended; ``complete``: the client took all of it."""
+        self._jobs.put_nowait(lambda: self._call("agspec_ended", ticket.key, complete))
+        session, tenant = ticket.extra_args[SESSION], ticket.extra_args[TENANT]
+        self._jobs.put_nowait(lambda: self._call("agspec_close_session", session, tenant))
 
     async def fate(self, exchange: Exchange) -> Fate | None:
         """What became of the request's prediction, when its answer is about to end; None where it had none."""

@@ -15,10 +15,13 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from prometheus_client import REGISTRY
 
+from agspec.copyedit.token_machine import Vocabulary
 from agspec.engine.config import SECRET, log_with_vllm
 from agspec.errors import AgspecError
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig, tool_wire_of
+from agspec.serve.edits.routes import Editing
+from agspec.serve.edits.routes import router as edits_router
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
@@ -42,6 +45,7 @@ class Plugin:
     def attach_router(self, app: FastAPI) -> None:
         """Called while the app is built, before authentication is put around it."""
         app.include_router(router)
+        app.include_router(edits_router)
         app.add_middleware(Middleware, hub_of=lambda scope: getattr(scope["app"].state, "agspec", None))
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
@@ -50,6 +54,8 @@ class Plugin:
         state.agspec = None
         try:
             state.agspec = await make_hub(engine_client, args)
+            if state.agspec.config.copy_edits:
+                state.agspec_edits = _editing(engine_client, state.agspec, args)
         except AgspecError as error:
             log.error("agspec is off: %s", error)
         except Exception:
@@ -88,6 +94,12 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
     told = "all keys share their stores" if config.share_tenants else "a tenant an API key; without keys all are one"
     log.info("agspec is on: tool arguments are %s, %s", wire, told)
     return hub
+
+
+def _editing(engine_client: Any, hub: Hub, args: Namespace) -> Editing:
+    names = args.served_model_name or [args.model]
+    vocabulary = Vocabulary(load_tokenizer(args.tokenizer or args.model))
+    return Editing(engine_client, hub, vocabulary, tuple([names] if isinstance(names, str) else names))
 
 
 def _recorder(config: ServeConfig, args: Namespace) -> Recorder | None:

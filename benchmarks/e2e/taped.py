@@ -1,4 +1,4 @@
-"""vLLM's command, in which the n-th chat request gets the n-th scripted answer, token by token.
+"""vLLM's command, in which the n-th chat request, or edited file, gets the n-th scripted answer, token by token.
 
 ``python -m benchmarks.e2e.taped serve ... --middleware benchmarks.e2e.taped.Script``. Every forward pass, drafted and
 verified token is real; only the sampled token is forced (see ``agspec.engine.tape``). ``POST /tapes`` with
@@ -8,17 +8,49 @@ is answered with 400.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import orjson
 
 from agspec.engine import vllm_cpu
+from agspec.engine.copies.request import CopyRequest
 from agspec.engine.patches import force_tapes
 from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
+from agspec.serve.edits import run
 from agspec.serve.middleware import App, Receive, Scope, Send, again, body_of, carrying, refuse, respond
 
 PATH = "/tapes"
+MODULE = "benchmarks.e2e.taped"
+
+
+class Answers:
+    """The script, and how much of it was taken."""
+
+    def __init__(self) -> None:
+        self.tapes: list[list[int]] = []
+        self.taken = 0
+
+    def take(self) -> list[int] | None:
+        """The next answer; None past the end."""
+        self.taken += 1
+        return self.tapes[self.taken - 1] if self.taken <= len(self.tapes) else None
+
+
+answers = Answers()
+
+
+class TapedCopyRequest(CopyRequest):
+    """An edit that is told its program."""
+
+    def to_args(self) -> dict[str, Any]:
+        """See super."""
+        tape = answers.take()
+        return super().to_args() if tape is None else self.model_copy(update={"tape": tuple(tape)})._args()
+
+    def _args(self) -> dict[str, Any]:
+        return super().to_args()
 
 
 class Script:
@@ -26,8 +58,6 @@ class Script:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._tapes: list[list[int]] = []
-        self._taken = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -40,16 +70,17 @@ class Script:
             return
         if path == PATH:
             if scope["method"] == "POST":
-                self._tapes, self._taken = orjson.loads(content)["tapes"], 0
-            told = {"taken": min(self._taken, len(self._tapes)), "left": len(self._tapes) - self._taken}
-            await respond(200, told, send)
+                answers.tapes, answers.taken = orjson.loads(content)["tapes"], 0
+            number = len(answers.tapes)
+            await respond(200, {"taken": min(answers.taken, number), "left": number - answers.taken}, send)
             return
-        number, self._taken = self._taken, self._taken + 1
-        if number >= len(self._tapes):
-            await refuse("messages", f"the script has {len(self._tapes)} answers, this is request {number + 1}", send)
+        tape = answers.take()
+        if tape is None:
+            told = f"the script has {len(answers.tapes)} answers, this is request {answers.taken}"
+            await refuse("messages", told, send)
             return
         body: dict[str, Any] = orjson.loads(content)
-        body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), TAPE: self._tapes[number]}
+        body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), TAPE: tape}
         body["structured_outputs"] = {"choice": ["a"]}
         content = orjson.dumps(body)
         await self._app(carrying(scope, content), again(content, receive), send)
@@ -58,5 +89,6 @@ class Script:
 if __name__ in ("__main__", "__mp_main__"):  # the engine core, where grammars are made, is a child of this process
     vllm_cpu.mend_version()
     force_tapes()
+    run.CopyRequest = import_module(MODULE).TapedCopyRequest  # the middleware's module, whose answers are set
 if __name__ == "__main__":
     vllm_cpu.main()

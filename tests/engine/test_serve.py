@@ -149,6 +149,15 @@ def test_bad_requests_are_vllms_to_refuse(server: Agent) -> None:
     assert server.client.get("/v1/agspec/stats").json()["errors"] == {}
 
 
+def test_a_prompt_of_five_megabytes_is_refused_and_the_server_goes_on(server: Agent) -> None:
+    body = {"model": "embedded", "messages": [{"role": "user", "content": "x = 1\n" * 900_000}], "max_tokens": 1}
+    done = server.client.post("/v1/chat/completions", json=body)
+    assert (done.status_code, "2048" in done.text) == (400, True), done.text[:200]
+    server.post("/v1/chat/completions", {"messages": [ASK], "max_tokens": 1})
+    server.settle()
+    assert server.stats()["errors"] == server.stats()["api_errors"] == {}
+
+
 @pytest.mark.parametrize("field", [{"min_p": 0.1}, {"logit_bias": {"5": 1}}])
 def test_D1_parameters_that_vllm_takes_only_without_drafts_are_a_400(server: Agent, field: dict[str, Any]) -> None:
     body = {"model": "embedded", "messages": [ASK], "max_tokens": 1, **field}

@@ -35,7 +35,7 @@ class CopyGrammar:
         self._machine = TokenMachine(Machine(self._sources, spans=request.spans), vocabulary)
         self._vocabulary = vocabulary
         self._packed: dict[State, npt.NDArray[np.int32]] = {}
-        self._tag = self._longest_tag()
+        self._room = room_for_more(self._sources, vocabulary)
         self._close = len(self._machine.closing(State("text", read=0))) + 1
         self.reset()
 
@@ -136,7 +136,7 @@ class CopyGrammar:
         if self._asked.tape is not None:
             return self._asked.tape[min(at, len(self._asked.tape) - 1)]
         if state == START:
-            full = self._written[-1] > self._asked.max_bytes or self.num_left <= self._tag + ROOM
+            full = self._written[-1] > self._asked.max_bytes or self.num_left <= self._room
             return self._vocabulary.end if full or (self._asked.single and at > 0) else None
         if state.kind == "text" and self.num_left <= self._close + ROOM:
             return self._machine.closing(state)[0]
@@ -151,9 +151,10 @@ class CopyGrammar:
             packed = self._packed[state] = np.packbits(padded, bitorder="little").view(np.int32)
         return packed
 
-    def _longest_tag(self) -> int:
-        """Tokens of the longest tag over these sources, and of the end."""
-        lines = max((source.num_lines for source in self._sources), default=0)
-        width = max((source.width(i + 1) for source in self._sources for i in range(source.num_lines)), default=0)
-        tag = f'<copy file="{len(self._sources)}" span="{lines}:{width}-{lines}:{width}"/>'
-        return max(len(self._vocabulary.encode(tag.encode())), len(self._vocabulary.encode(b"<gen></gen>"))) + 1
+
+def room_for_more(sources: Sequence[Source], vocabulary: Vocabulary) -> int:
+    """Tokens that must be left for one more primitive over these sources, and the end; with fewer the program ends."""
+    lines = max((source.num_lines for source in sources), default=0)
+    width = max((source.width(i + 1) for source in sources for i in range(source.num_lines)), default=0)
+    tag = f'<copy file="{len(sources)}" span="{lines}:{width}-{lines}:{width}"/>'
+    return max(len(vocabulary.encode(tag.encode())), len(vocabulary.encode(b"<gen></gen>"))) + 1 + ROOM

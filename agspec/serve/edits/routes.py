@@ -1,0 +1,121 @@
+"""The route."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from agspec.copyedit.token_machine import Vocabulary
+from agspec.errors import AgspecError, CopyError
+from agspec.serve.bodies import BadRequest
+from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, read_body
+from agspec.serve.edits.prompt import messages
+from agspec.serve.edits.run import EditError, Running
+from agspec.serve.hub import Hub, Ticket
+
+router = APIRouter(prefix="/v1")
+SPARE = 512
+"""Tokens a result may have beyond those of its file, where the request does not say."""
+
+
+class Editing:
+    """What the route needs of this server process."""
+
+    def __init__(self, engine: Any, hub: Hub, vocabulary: Vocabulary, models: tuple[str, ...]) -> None:
+        self.engine = engine
+        self.hub = hub
+        self.vocabulary = vocabulary
+        self.models = models
+
+    def begin(self, body: EditBody, file: File, headers: dict[str, str]) -> tuple[Running, Ticket]:
+        """A file's edit, and what its end is told with; raises BadRequest."""
+        way = body.way(file)
+        tokenizer = self.engine.renderer.get_tokenizer()
+        prompt = tokenizer.apply_chat_template(
+            messages(body, file, way), tokenize=True, add_generation_prompt=True, return_dict=False
+        )
+        room = self.engine.model_config.max_model_len - len(prompt) - 1
+        if room < 1:
+            raise BadRequest("files", f"want files that leave room in the model's context, got {len(prompt)} tokens")
+        size = len(self.vocabulary.encode(file.text.encode()))
+        most = min(room, body.max_tokens or size + SPARE)
+        ticket = self.hub.ticket(headers, role="editor")
+        name = f"edit-{uuid4().hex}"
+        running = Running(
+            self.engine, self.vocabulary, file.path, way, list(prompt), [one.text for one in body.files], name, most,
+            room, body.temperature, ticket.extra_args,
+        )  # fmt: skip
+        return running, ticket
+
+
+@router.post("/edits")
+async def edits(request: Request) -> Response:
+    """Rewrite files by an instruction: see the package."""
+    editing: Editing | None = getattr(request.app.state, "agspec_edits", None)
+    if editing is None:
+        return _error(501, "edits are off: start the server with agspec serve --copy-edits", None)
+    try:
+        body = read_body(await request.json())
+    except BadRequest as error:
+        return _error(400, str(error), error.field)
+    except ValueError as error:
+        return _error(400, f"want a JSON object, got: {error}", None)
+    if body.model not in editing.models:
+        return _error(404, f"want one of the models {', '.join(editing.models)}, got {body.model}", "model")
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    try:
+        runs = [editing.begin(body, file, headers) for file in body.files]
+    except BadRequest as error:
+        return _error(400, str(error), error.field)
+    if body.stream:
+        return StreamingResponse(_stream(editing, body, runs), media_type="text/event-stream")
+    files = []
+    try:
+        for run, ticket in runs:
+            try:
+                async for _ in run.texts():
+                    pass
+            finally:
+                editing.hub.ticket_ended(ticket, complete=run.complete)
+            files.append(run.result())
+    except (EditError, CopyError) as error:
+        return _error(422, str(error), "files")
+    return JSONResponse(_edited(body, files).model_dump())
+
+
+async def _stream(editing: Editing, body: EditBody, runs: list[tuple[Running, Ticket]]) -> AsyncIterator[bytes]:
+    """Events: {"path", "text"} as text is known, the whole answer at the end."""
+    files = []
+    try:
+        for run, ticket in runs:
+            try:
+                async for text in run.texts():
+                    yield _event({"path": run.path, "text": text})
+            finally:
+                editing.hub.ticket_ended(ticket, complete=run.complete)
+            files.append(run.result())
+        yield _event(_edited(body, files).model_dump())
+    except AgspecError as error:
+        yield _event({"error": {"message": str(error), "type": "EditError", "param": "files", "code": 422}})
+    yield b"data: [DONE]\n\n"
+
+
+def _edited(body: EditBody, files: list[EditedFile]) -> Edited:
+    total = Counts()
+    for file in files:
+        total = total + file.counts
+    return Edited(model=body.model, files=tuple(files), counts=total)
+
+
+def _event(data: dict[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+def _error(status: int, message: str, field: str | None) -> JSONResponse:
+    kind = "BadRequestError" if status == 400 else "EditError"
+    return JSONResponse({"error": {"message": message, "type": kind, "param": field, "code": status}}, status)

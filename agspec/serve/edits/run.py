@@ -1,0 +1,125 @@
+"""An edit on the server's engine: one request a file, its copies spliced, its text handed out as it is known."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agspec.copyedit.program import Gen, parse
+from agspec.copyedit.resolve import written
+from agspec.copyedit.source import Source
+from agspec.copyedit.token_machine import Vocabulary
+from agspec.copyedit.unfold import Unfolding
+from agspec.engine.copies.grammar import room_for_more
+from agspec.engine.copies.request import CopyRequest
+from agspec.errors import AgspecError
+from agspec.serve.edits.body import Counts, EditedFile, Way
+
+MOST_BYTES = 1 << 22
+"""Of copies in one result: a loop of them ends here."""
+
+
+class EditError(AgspecError):
+    """An edit that came to no end."""
+
+
+@dataclass
+class Running:
+    """A file under way. Iterate ``texts`` to its end, then ask for ``result``.
+
+    ``room``: tokens that program and copied text may have together in the model's context.
+    """
+
+    engine: Any
+    vocabulary: Vocabulary
+    path: str
+    way: Way
+    prompt: Sequence[int]
+    sources: Sequence[str]
+    name: str
+    max_tokens: int
+    room: int
+    temperature: float = 0.0
+    extra: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+
+    def __post_init__(self) -> None:
+        self._sources = [Source(text.encode()) for text in self.sources]
+        self._unfolding = Unfolding(self._sources)
+        self._pieces: list[str] = []
+        self._counts = Counts()
+
+    async def texts(self) -> AsyncIterator[str]:
+        """Pieces of the result, as they are known; raises EditError, or CopyError."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        end = self.vocabulary.end
+        closed = asyncio.Event()
+        stopped: str | None = None
+        async for output in self.engine.generate(self._inputs(closed), self._params(), self.name):
+            came = output.outputs[0]
+            if came.token_ids:
+                self._counts.decode_steps += 1
+                self._counts.generated_tokens += sum(token != end for token in came.token_ids)
+                data = b"".join(self.vocabulary.texts[token] or b"" for token in came.token_ids)
+                text = decoder.decode(self._unfolding.feed(data))
+                if text:
+                    self._pieces.append(text)
+                    yield text
+                self.complete = came.token_ids[-1] == end
+            stopped = came.finish_reason or stopped
+            if self.complete or stopped == "length":
+                closed.set()
+        self._check()
+        text = decoder.decode(b"", final=True)
+        if text:
+            self._pieces.append(text)
+            yield text
+
+    def result(self) -> EditedFile:
+        """The file and what it took."""
+        text, program = "".join(self._pieces), self._unfolding.program
+        counts = self._counts
+        counts.forwards = counts.decode_steps + sum(not isinstance(one, Gen) for one in parse(program))
+        counts.steps_saved = len(self.vocabulary.encode(text.encode())) + 1 - counts.decode_steps
+        return EditedFile(
+            path=self.path, edit=self.way, text=text, program=program.decode("utf-8", "replace"), counts=counts
+        )
+
+    def _check(self) -> None:
+        """Raises EditError where the program ended for want of room: what it wrote is not the whole file."""
+        copies = [one for one in parse(self._unfolding.program) if not isinstance(one, Gen)] if self.complete else []
+        texts = [written(copy, self._sources) for copy in copies]
+        self._counts.copied_tokens = copied = sum(len(self.vocabulary.encode(text)) for text in texts)
+        left = min(self.max_tokens, self.room - copied) - self._counts.generated_tokens
+        most = sum(map(len, texts))
+        if most > MOST_BYTES:
+            raise EditError(f"{self.path}: want at most {MOST_BYTES:,} bytes copied, got {most:,}")
+        if not self.complete or left <= room_for_more(self._sources if self.way == "copy" else (), self.vocabulary):
+            raise EditError(
+                f"{self.path}: want an edit that ends within {self.max_tokens} tokens (max_tokens) and the model's "
+                f"context, got {self._counts.generated_tokens} tokens and no end"
+            )
+
+    async def _inputs(self, closed: asyncio.Event) -> AsyncIterator[Any]:
+        from vllm import TokensPrompt
+        from vllm.engine.protocol import StreamingInput
+
+        yield StreamingInput(prompt=TokensPrompt(prompt_token_ids=list(self.prompt)))  # type: ignore[arg-type]
+        await closed.wait()
+
+    def _params(self) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        sources = tuple(self.sources) if self.way == "copy" else ()
+        request = CopyRequest(
+            sources=sources, max_tokens=self.max_tokens, max_bytes=MOST_BYTES, single=self.way == "whole"
+        )
+        return SamplingParams(
+            temperature=self.temperature, max_tokens=self.max_tokens, detokenize=False,
+            output_kind=RequestOutputKind.DELTA, extra_args={**self.extra, **request.to_args()},
+            structured_outputs=StructuredOutputsParams(choice=["a"]),
+        )  # fmt: skip

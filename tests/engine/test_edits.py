@@ -1,0 +1,143 @@
+"""``POST /v1/edits`` on the real engine, programs forced where a small model would write none that makes sense."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from agspec.copyedit.compile import compile_edit
+from agspec.copyedit.machine import Machine
+from agspec.copyedit.program import Copy, Gen, Program, show
+from agspec.copyedit.source import Source
+from agspec.copyedit.token_machine import TokenMachine, Vocabulary
+from agspec.serve.config import ServeConfig
+from agspec.settings import Settings
+from agspec.tokens import Tokens, as_tokens
+from benchmarks.e2e.server import TapedServer
+
+pytestmark = pytest.mark.engine
+TEXT = "".join(f"value_{i} = compute({i})\n" for i in range(1, 51))
+AFTER = TEXT.replace("compute(20)", "compute('é', 20)  # </gen>")
+SHORT = "def area(w, h):\n    return w + h\n"
+FLAGS = ("--max-model-len", "4096", "--max-num-seqs", "4", "--api-key", "mine")
+
+
+class Editor(TapedServer):
+    """A server that edits, and writes what it is told."""
+
+    def edit(self, **more: Any) -> Any:
+        body = {"model": "embedded", "instruction": "Keep everything as it is.",
+                "files": [{"path": "values.py", "text": TEXT}], "max_tokens": 400, **more}  # fmt: skip
+        return self.client.post("/v1/edits", json=body)
+
+    def tape(self, program: Program, sources: Sequence[str] = (TEXT,)) -> Tokens:
+        machine = Machine([Source(text.encode()) for text in sources])
+        return as_tokens(TokenMachine(machine, Vocabulary(self.tokenizer)).tokens_of(show(program)))
+
+
+PROGRAM = compile_edit([Source(TEXT.encode())], AFTER.encode())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    log = tmp_path_factory.mktemp("edits") / "log"
+    with Editor.with_agspec(log, settings=Settings(), config=ServeConfig(copy_edits=True), flags=FLAGS) as editor:
+        editor.client.headers["authorization"] = "Bearer mine"
+        yield editor
+
+
+def test_a_program_is_decoded_and_resolved(server: Editor) -> None:
+    tape = server.tape(PROGRAM)
+    server.script([tape])
+    done = server.edit(edit="copy")
+    assert done.status_code == 200, done.text
+    answer = done.json()
+    (file,) = answer["files"]
+    assert file["text"] == AFTER
+    assert file["program"].encode() == show(PROGRAM)
+    counts = file["counts"]
+    copied = [one for one in PROGRAM if isinstance(one, Copy)]
+    assert counts["generated_tokens"] == tape.size - 1
+    assert counts["forwards"] == counts["decode_steps"] + len(copied)
+    assert 0 < counts["decode_steps"] <= tape.size
+    assert counts["copied_tokens"] > 10 * counts["generated_tokens"]
+    assert counts["steps_saved"] > 9 * counts["decode_steps"]
+    assert answer["counts"] == counts
+
+
+def test_auto_asks_for_a_program_where_there_is_much_to_copy(server: Editor) -> None:
+    files = [{"path": "values.py", "text": TEXT}, {"path": "area.py", "text": SHORT}]
+    whole = SHORT.replace("+", "*")
+    server.script([server.tape((Copy(1, 50),), (TEXT, SHORT)), server.tape((Gen(whole.encode()),), ())])
+    answer = server.edit(files=files).json()
+    assert [(file["edit"], file["text"]) for file in answer["files"]] == [("copy", TEXT), ("whole", whole)]
+    assert answer["counts"]["decode_steps"] == sum(file["counts"]["decode_steps"] for file in answer["files"])
+
+
+def test_a_stream_tells_text_as_it_is_known(server: Editor) -> None:
+    server.script([server.tape(PROGRAM)])
+    body = {"model": "embedded", "instruction": "Keep everything as it is.", "edit": "copy", "stream": True,
+            "files": [{"path": "values.py", "text": TEXT}], "max_tokens": 400}  # fmt: skip
+    with server.client.stream("POST", "/v1/edits", json=body) as stream:
+        lines = [line.removeprefix("data: ") for line in stream.iter_lines() if line]
+    assert lines.pop() == "[DONE]"
+    last = json.loads(lines.pop())
+    pieces = [json.loads(line)["text"] for line in lines]
+    assert "".join(pieces) == last["files"][0]["text"] == AFTER
+    assert pieces[0] == "".join(TEXT.splitlines(keepends=True)[:19]), "a copied block at once"
+    assert len(pieces) > 3, "new text as it comes"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "line"),
+    [
+        ({"edit": "fast"}, 400, "edit: input should be 'copy', 'whole' or 'auto', got 'fast'"),
+        ({"files": []}, 400, "files: "),
+        ({"files": [{"path": "a", "text": 3}]}, 400, "files.0.text: input should be a valid string, got 3"),
+        ({"files": [{"path": "a", "text": ""}] * 2}, 400, "want each path once"),
+        ({"n": 2}, 400, "n: input should be 1, got 2"),
+        ({"logprobs": 1}, 400, "logprobs: extra inputs are not permitted, got 1"),
+        ({"model": "gpt-4"}, 404, "want one of the models embedded, got gpt-4"),
+        ({"files": [{"path": "a", "text": TEXT * 30}]}, 400, "want files that leave room in the model's context, got"),
+    ],
+)
+def test_bad_requests_are_one_line(server: Editor, change: dict[str, Any], status: int, line: str) -> None:
+    done = server.edit(**change)
+    assert done.status_code == status
+    assert line in done.json()["error"]["message"]
+
+
+def test_the_route_wants_the_key_and_leaves_ordinary_requests_alone(server: Editor) -> None:
+    assert server.client.post("/v1/edits", json={}, headers={"authorization": ""}).status_code == 401
+    body = {"model": "embedded", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 3}
+    server.script(["Hi"])
+    assert server.client.post("/v1/chat/completions", json=body).status_code == 200
+
+
+def test_a_file_that_was_cut_short_is_an_error_not_a_result(server: Editor) -> None:
+    """A program ends in time whatever it is: that is not to be taken for the whole file."""
+    server.script([])
+    for change in ({"edit": "copy", "max_tokens": 24}, {"edit": "whole", "max_tokens": 40}):
+        done = server.edit(**change)
+        assert (done.status_code, "values.py: want an edit that ends within" in done.text) == (422, True), done.text
+
+
+def test_a_client_that_leaves_ends_its_edit(server: Editor) -> None:
+    poem = Gen("".join(f"line {i * i} of a very long poem\n" for i in range(150)).encode())
+    body = {"model": "embedded", "instruction": "Write a very long poem.", "edit": "whole", "stream": True,
+            "files": [{"path": "poem.txt", "text": SHORT}], "max_tokens": 3000}  # fmt: skip
+    server.script([server.tape((poem,), ())])
+    with server.client.stream("POST", "/v1/edits", json=body) as stream:
+        next(stream.iter_lines())
+        assert server.num_running() == 1
+    until = time.monotonic() + 2
+    while server.num_running():
+        assert time.monotonic() < until, "the edit runs on"
+        time.sleep(0.05)
+    server.settle()
+    stats = server.stats()
+    assert (stats["errors"], stats["api_errors"]) == ({}, {})

@@ -1,0 +1,62 @@
+"""Requests to /v1/edits, read and put into words."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from agspec.serve.bodies import BadRequest
+from agspec.serve.edits.body import Counts, EditBody, File, read_body
+from agspec.serve.edits.prompt import messages
+from agspec.serve.edits.routes import router
+
+BODY = {"model": "m", "instruction": "Mend it.", "files": [{"path": "a.py", "text": "x\r\n\ty\nz"}]}
+
+
+def test_lines_are_numbered_for_copies_only():
+    body = read_body(BODY)
+    (file,) = body.files
+    asked = messages(body, file, "copy")[-1]["content"]
+    assert "a.py:\n1|x\r\n2|\ty\n3|z\n" in asked
+    assert asked.endswith("Mend it.\nWrite the program for a.py.")
+    assert "a.py:\nx\r\n\ty\nz\n" in messages(body, file, "whole")[-1]["content"]
+
+
+def test_text_of_the_request_is_not_read_as_a_place_to_fill():
+    body = read_body({**BODY, "files": [{"path": "a.py", "text": "{instruction} {path} {files}\n"}]})
+    assert "1|{instruction} {path} {files}\n" in messages(body, body.files[0], "copy")[-1]["content"]
+
+
+@pytest.mark.parametrize(("lines", "way"), [(0, "whole"), (39, "whole"), (40, "copy")])
+def test_auto_goes_by_the_length_of_the_file(lines, way):
+    file = File(path="a", text="x\n" * lines)
+    assert EditBody.model_validate({**BODY, "files": [file.model_dump()]}).way(file) == way
+    assert EditBody.model_validate({**BODY, "edit": "copy"}).way(file) == "copy"
+
+
+def test_a_body_that_is_no_object_is_refused():
+    for body in (None, 3, [], {"model": "m"}):
+        with pytest.raises(BadRequest):
+            read_body(body)
+
+
+def test_counts_add_up():
+    one = Counts(copied_tokens=1, generated_tokens=2, decode_steps=3, forwards=4, steps_saved=5)
+    assert one + one == Counts(copied_tokens=2, generated_tokens=4, decode_steps=6, forwards=8, steps_saved=10)
+
+
+def test_without_the_flag_the_route_says_how_to_have_it():
+    app = FastAPI()
+    app.include_router(router)
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return await client.post("/v1/edits", json=BODY)
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == 501
+    assert answer.json()["error"]["message"] == "edits are off: start the server with agspec serve --copy-edits"
