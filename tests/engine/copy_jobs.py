@@ -109,11 +109,10 @@ def copies() -> dict[str, Any]:
     out["batch"] = [told(edit, vocabulary) for edit in batch]
     out["ordinary"] = {"alone": list(alone[0].outputs[0].token_ids), "beside": beside[0]}
 
-    out["sampled"] = []
-    for seed in range(9):
-        edit = one(FILES[seed % 2], f"sampled{seed}", temperature=1.3, seed=seed, max_tokens=40 + 5 * seed)
-        edits.run()
-        out["sampled"].append({**told(edit, vocabulary), "source": FILES[seed % 2]})
+    sampled = [one(FILES[seed % 2], f"sampled{seed}", temperature=1.3, seed=seed, max_tokens=40 + 5 * seed)
+               for seed in range(8)]  # fmt: skip
+    edits.run()
+    out["sampled"] = [{**told(edit, vocabulary), "source": FILES[i % 2]} for i, edit in enumerate(sampled)]
 
     tape = tape_of(LONG, CHANGED, vocabulary)
     for method in ("none", "agspec"):
