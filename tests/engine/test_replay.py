@@ -83,7 +83,9 @@ def test_E3_a_closed_loop_lets_no_call_queue(engine, calls):
 
 
 def test_E6_every_method_finds_the_same_in_the_prefix_cache(engine):
-    """What a session's own earlier calls left there, and nothing of another method's run."""
-    found = {engine[method]["run"].num_cached_tokens for method in ("agspec", "none", "suffix")}
-    assert len(found) == 1
-    assert found.pop() > 0
+    """What a session's own earlier calls left there, but for the block that a draft's last tokens may fill; nothing of
+    another method's run, which would be all of the prompts.
+    """
+    found = [engine[method]["run"].num_cached_tokens for method in ("agspec", "none", "suffix")]
+    assert min(found) > 0
+    assert max(found) < 1.05 * min(found)
