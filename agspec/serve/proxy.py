@@ -5,7 +5,6 @@ Any server of the four APIs will do. Sessions and roles are told as ``agspec ser
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ import orjson
 from agspec.scaffold import Profiles
 from agspec.serve.answers import read_answer
 from agspec.serve.exchange import Exchange, Reader
+from agspec.serve.leaving import unless_gone
 from agspec.serve.middleware import App, Middleware, Receive, Scope, Send, body_of, respond
 from agspec.serve.recorder import Recorder
 from agspec.serve.sessions import Sessions
@@ -85,16 +85,7 @@ class Forward:
         request = self._client.build_request(
             scope["method"], target, content=content, headers=[*headers, (b"accept-encoding", b"identity")]
         )
-        passing = asyncio.create_task(self._pass(request, send))
-        leaving = asyncio.create_task(_gone(receive))
-        try:
-            await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            if not passing.done():
-                passing.cancel()
-        if passing.done() and not passing.cancelled():
-            passing.result()
+        await unless_gone(self._pass(request, send), receive)
 
     async def _pass(self, request: httpx.Request, send: Send) -> None:
         try:
@@ -111,11 +102,6 @@ class Forward:
             await send({"type": "http.response.body", "body": b""})
         finally:
             await response.aclose()
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def recording_proxy(url: str, listener: Listener, transport: httpx.AsyncBaseTransport | None = None) -> App:

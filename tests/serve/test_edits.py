@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from jinja2 import TemplateError
 
 from agspec.serve.bodies import BadRequest
 from agspec.serve.edits.body import Counts, EditBody, File, read_body
 from agspec.serve.edits.prompt import messages
-from agspec.serve.edits.routes import router
+from agspec.serve.edits.routes import Editing, router
 
 BODY = {"model": "m", "instruction": "Mend it.", "files": [{"path": "a.py", "text": "x\r\n\ty\nz"}]}
 
@@ -41,6 +43,27 @@ def test_a_body_that_is_no_object_is_refused():
     for body in (None, 3, [], {"model": "m"}):
         with pytest.raises(BadRequest):
             read_body(body)
+
+
+def test_half_a_character_is_refused():
+    with pytest.raises(
+        BadRequest, match=r"files.0.text: value error, want text of whole characters, got half of one at 1"
+    ):
+        read_body({**BODY, "files": [{"path": "a", "text": "x\ud800"}]})
+
+
+def test_a_template_without_system_messages_gets_it_before_the_users_first():
+    told = messages(read_body(BODY), read_body(BODY).files[0], "copy")
+
+    class Strict:
+        def apply_chat_template(self, messages: list[dict[str, str]], **options: object) -> list[str]:
+            if messages[0]["role"] == "system":
+                raise TemplateError("System role not supported")
+            return [message["content"] for message in messages]
+
+    engine = SimpleNamespace(renderer=SimpleNamespace(get_tokenizer=Strict))
+    system, first, *rest = (message["content"] for message in told)
+    assert Editing(engine, None, None, ())._tokens(told) == [f"{system}\n\n{first}", *rest]
 
 
 def test_counts_add_up():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agspec.serve.bodies import BadRequest
 
@@ -20,6 +20,15 @@ class File(BaseModel):
 
     path: str = Field(min_length=1)
     text: str
+
+    @field_validator("path", "text")
+    @classmethod
+    def _unicode(cls, value: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"want text of whole characters, got half of one at {error.start}") from error
+        return value
 
 
 class EditBody(BaseModel):
@@ -57,7 +66,8 @@ def read_body(body: Any) -> EditBody:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "files"
-        raise BadRequest(where, f"{first['msg'].lower()}, got {first['input']!r:.60}") from error
+        told = ascii(first["input"])
+        raise BadRequest(where, f"{first['msg'].lower()}, got {told:.60}") from error
 
 
 class Counts(BaseModel):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from jinja2 import TemplateError
 
 from agspec.copyedit.token_machine import Vocabulary
 from agspec.errors import AgspecError, CopyError
@@ -17,6 +19,7 @@ from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, 
 from agspec.serve.edits.prompt import messages
 from agspec.serve.edits.run import EditError, Running
 from agspec.serve.hub import Hub, Ticket
+from agspec.serve.leaving import unless_gone
 
 router = APIRouter(prefix="/v1")
 SPARE = 512
@@ -35,10 +38,7 @@ class Editing:
     def begin(self, body: EditBody, file: File, headers: dict[str, str]) -> tuple[Running, Ticket]:
         """A file's edit, and what its end is told with; raises BadRequest."""
         way = body.way(file)
-        tokenizer = self.engine.renderer.get_tokenizer()
-        prompt = tokenizer.apply_chat_template(
-            messages(body, file, way), tokenize=True, add_generation_prompt=True, return_dict=False
-        )
+        prompt = self._tokens(messages(body, file, way))
         room = self.engine.model_config.max_model_len - len(prompt) - 1
         if room < 1:
             raise BadRequest("files", f"want files that leave room in the model's context, got {len(prompt)} tokens")
@@ -47,10 +47,21 @@ class Editing:
         ticket = self.hub.ticket(headers, role="editor")
         name = f"edit-{uuid4().hex}"
         running = Running(
-            self.engine, self.vocabulary, file.path, way, list(prompt), [one.text for one in body.files], name, most,
+            self.engine, self.vocabulary, file.path, way, prompt, [one.text for one in body.files], name, most,
             room, body.temperature, ticket.extra_args,
         )  # fmt: skip
         return running, ticket
+
+    def _tokens(self, told: list[dict[str, str]]) -> list[int]:
+        """By the model's chat template; where that knows no system message, it goes before the first of the user's."""
+        template = self.engine.renderer.get_tokenizer().apply_chat_template
+        options: dict[str, Any] = {"tokenize": True, "add_generation_prompt": True, "return_dict": False}
+        try:
+            tokens: list[int] = template(told, **options)
+        except TemplateError:
+            system, first, *rest = told
+            tokens = template([{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest], **options)
+        return list(tokens)
 
 
 @router.post("/edits")
@@ -74,30 +85,40 @@ async def edits(request: Request) -> Response:
         return _error(400, str(error), error.field)
     if body.stream:
         return StreamingResponse(_stream(editing, body, runs), media_type="text/event-stream")
-    files = []
     try:
-        for run, ticket in runs:
-            try:
-                async for _ in run.texts():
-                    pass
-            finally:
-                editing.hub.ticket_ended(ticket, complete=run.complete)
-            files.append(run.result())
+        answer = await unless_gone(_whole(editing, body, runs), request.receive)
     except (EditError, CopyError) as error:
         return _error(422, str(error), "files")
-    return JSONResponse(_edited(body, files).model_dump())
+    return Response(status_code=499) if answer is None else JSONResponse(answer.model_dump())
 
 
-async def _stream(editing: Editing, body: EditBody, runs: list[tuple[Running, Ticket]]) -> AsyncIterator[bytes]:
+async def _whole(editing: Editing, body: EditBody, runs: list[tuple[Running, Ticket]]) -> Edited:
+    files = []
+    for run, ticket in runs:
+        async for _ in _texts(editing, run, ticket):
+            pass
+        files.append(run.result())
+    return _edited(body, files)
+
+
+async def _texts(editing: Editing, run: Running, ticket: Ticket) -> AsyncGenerator[str, None]:
+    """Of one file; however it ends, the engine is told."""
+    try:
+        async with aclosing(run.texts()) as texts:
+            async for text in texts:
+                yield text
+    finally:
+        editing.hub.ticket_ended(ticket, complete=run.complete)
+
+
+async def _stream(editing: Editing, body: EditBody, runs: list[tuple[Running, Ticket]]) -> AsyncGenerator[bytes, None]:
     """Events: {"path", "text"} as text is known, the whole answer at the end."""
     files = []
     try:
         for run, ticket in runs:
-            try:
-                async for text in run.texts():
+            async with aclosing(_texts(editing, run, ticket)) as texts:
+                async for text in texts:
                     yield _event({"path": run.path, "text": text})
-            finally:
-                editing.hub.ticket_ended(ticket, complete=run.complete)
             files.append(run.result())
         yield _event(_edited(body, files).model_dump())
     except AgspecError as error:

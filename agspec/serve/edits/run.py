@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,26 +53,27 @@ class Running:
         self._pieces: list[str] = []
         self._counts = Counts()
 
-    async def texts(self) -> AsyncIterator[str]:
+    async def texts(self) -> AsyncGenerator[str, None]:
         """Pieces of the result, as they are known; raises EditError, or CopyError."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         end = self.vocabulary.end
         closed = asyncio.Event()
         stopped: str | None = None
-        async for output in self.engine.generate(self._inputs(closed), self._params(), self.name):
-            came = output.outputs[0]
-            if came.token_ids:
-                self._counts.decode_steps += 1
-                self._counts.generated_tokens += sum(token != end for token in came.token_ids)
-                data = b"".join(self.vocabulary.texts[token] or b"" for token in came.token_ids)
-                text = decoder.decode(self._unfolding.feed(data))
-                if text:
-                    self._pieces.append(text)
-                    yield text
-                self.complete = came.token_ids[-1] == end
-            stopped = came.finish_reason or stopped
-            if self.complete or stopped == "length":
-                closed.set()
+        async with aclosing(self.engine.generate(self._inputs(closed), self._params(), self.name)) as outputs:
+            async for output in outputs:
+                came = output.outputs[0]
+                if came.token_ids:
+                    self._counts.decode_steps += 1
+                    self._counts.generated_tokens += sum(token != end for token in came.token_ids)
+                    data = b"".join(self.vocabulary.texts[token] or b"" for token in came.token_ids)
+                    text = decoder.decode(self._unfolding.feed(data))
+                    if text:
+                        self._pieces.append(text)
+                        yield text
+                    self.complete = came.token_ids[-1] == end
+                stopped = came.finish_reason or stopped
+                if self.complete or stopped == "length":
+                    closed.set()
         self._check()
         text = decoder.decode(b"", final=True)
         if text:
