@@ -29,7 +29,7 @@ def again(before: list[bytes], after: bytes, *, spans: bool) -> bytes:
 
 @settings(max_examples=400)
 @given(st.lists(contents, min_size=1, max_size=3), contents, st.booleans())
-def test_compile_print_parse_resolve_is_the_identity(before, after, spans):
+def test_G3_compile_print_parse_resolve_is_the_identity(before, after, spans):
     assert again(before, after, spans=spans) == after
 
 

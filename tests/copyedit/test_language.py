@@ -168,6 +168,15 @@ def test_whatever_the_grammar_allows_can_be_ended_and_resolves(seed, length):
     resolve(parse(text), sources)
 
 
+def test_D5_no_digit_is_taken_that_no_line_begins_with():
+    """Digits without end were what ran a copy grammar into max_tokens."""
+    machine = Machine([Source(b"a\n" * 25)])
+    for text, following in ((b"2", b"-012345"), (b"25", b"-"), (b"3", b"-"), (b"7-", b"12789"), (b"7-2", b"012345")):
+        state = machine.run(b'<copy lines="' + text)
+        assert state is not None
+        assert bytes(byte for byte in range(256) if machine.step(state, byte) is not None) == following
+
+
 def test_what_is_certain_is_forced():
     machine = Machine([Source(b"a\n" * 25)], spans=False)
     assert machine.forced(START) == b"<"

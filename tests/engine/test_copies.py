@@ -64,7 +64,7 @@ def test_copies_beyond_a_steps_budget_are_spliced_in_several(outcome, method):
     assert found["steps"] <= len(found["tokens"])
 
 
-def test_drafts_shorten_programs(outcome):
+def test_D6_drafts_walk_the_grammar_and_shorten_programs(outcome):
     assert outcome["long agspec"]["steps"] < outcome["long none"]["steps"]
 
 
