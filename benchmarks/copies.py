@@ -66,16 +66,13 @@ class Writer:
     def prompt(self, edit: Edit, way: str) -> list[int]:
         """As /v1/edits asks for the file."""
         from agspec.serve.edits.body import EditBody
-        from agspec.serve.edits.prompt import messages
+        from agspec.serve.edits.prompt import messages, tokens_of
 
         body = EditBody.model_validate({
             "model": "m", "instruction": "Make the change.", "files": [{"path": edit.path, "text": edit.before}]
         })  # fmt: skip
         told = messages(body, body.files[0], "copy" if way == "program" else "whole")
-        tokens: list[int] = self.chat.apply_chat_template(
-            told, tokenize=True, add_generation_prompt=True, return_dict=False
-        )
-        return list(tokens)
+        return tokens_of(self.chat, told)
 
     def tape(self, edit: Edit, way: str) -> list[int]:
         """What is to be written; the same bytes each way."""
@@ -88,17 +85,19 @@ class Writer:
         """All of them at once, cold."""
         self.llm.reset_prefix_cache()
         self.llm.collective_rpc("agspec_switch", args=("none" if way == "whole" else "agspec",))
-        started = time.perf_counter()
-        begun = []
-        for number, edit in enumerate(edits):
+        asked = []
+        for edit in edits:
             tape = self.tape(edit, way)
             sources = (edit.before,) if way == "program" else ()
-            request = CopyRequest(sources=sources, max_tokens=len(tape), tape=tuple(tape))
+            asked.append((self.prompt(edit, way), CopyRequest(sources=sources, max_tokens=len(tape), tape=tuple(tape))))
+        started = time.perf_counter()
+        begun = []
+        for number, (prompt, request) in enumerate(asked):
             who = {SESSION: f"s{number}", TENANT: "t", ROLE: "editor"}
-            begun.append(self.edits.start(f"e{number}", self.prompt(edit, way), request, extra_args=who))
+            begun.append(self.edits.start(f"e{number}", prompt, request, extra_args=who))
         self.edits.run()
         for edit, done in zip(edits, begun, strict=True):
-            data = b"".join(self.vocabulary.texts[token] or b"" for token in done.tokens)
+            data = self.vocabulary.bytes_of(done.tokens)
             text = resolve(parse(data), [Source(edit.before.encode())])
             if not done.done or text != edit.after.encode():
                 raise SystemExit(f"{edit.path}: want the recorded result, got another text")

@@ -32,6 +32,8 @@ class State(NamedTuple):
 
 START = State("op")
 """Between two primitives: the one place where a program may end."""
+TAGS = ("op", "open", "literal", "attribute")
+"""Kinds of state in and before a tag, outside its numbers."""
 _DIGITS = frozenset(b"0123456789")
 _MINUS, _COLON, _QUOTE, _LESS = b'-:"<'
 _CHOICES = b'<cgfls0123456789-:"'
@@ -46,11 +48,6 @@ class Machine:
         self._spans = spans
         self._gen = gen
         self._files = tuple(number for number, source in enumerate(sources, 1) if source.num_lines)
-
-    @property
-    def can_copy(self) -> bool:
-        """Whether any source has a line."""
-        return bool(self._files)
 
     def step(self, state: State, byte: int) -> State | None:
         """The state after ``byte``; None: no program goes on so."""

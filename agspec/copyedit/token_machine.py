@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from agspec.copyedit.machine import START, Machine, State
+from agspec.copyedit.machine import START, TAGS, Machine, State
 from agspec.copyedit.program import CLOSE, Copy, Span
 from agspec.copyedit.vocabulary import token_bytes
 from agspec.errors import CopyError
@@ -60,6 +60,10 @@ class Vocabulary:
     def first(self, text: bytes) -> int:
         """The first token of ``text``."""
         return int(self._tokenizer.encode(text.decode())[0])
+
+    def bytes_of(self, tokens: Iterable[int]) -> bytes:
+        """What ``tokens`` write; special ones, the end of the turn among them, write nothing."""
+        return b"".join(self.texts[token] or b"" for token in tokens)
 
     def encode(self, text: bytes) -> list[int]:
         """All tokens of ``text``."""
@@ -145,7 +149,7 @@ class TokenMachine:
             yield self.vocabulary.end
         for word in alternatives(self.machine, state):
             yield self.vocabulary.first(word)
-        if state.kind not in ("literal", "op", "open", "attribute"):
+        if state.kind not in TAGS:
             for token in self.vocabulary.digits:
                 if self.machine.run(self.vocabulary.texts[token] or b"", state) is not None:
                     yield token
@@ -168,7 +172,7 @@ def alternatives(machine: Machine, state: State) -> list[bytes]:
     waiting = [(b"", state)]
     while waiting:
         word, here = waiting.pop()
-        number = here.kind not in ("literal", "op", "open", "attribute")
+        number = here.kind not in TAGS
         if word and (number or here == START):
             found.append(word)
             continue

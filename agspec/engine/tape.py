@@ -17,6 +17,13 @@ TAPE = "forced_tape"
 """Key of extra_args; an API server hands it on, for nothing follows it where tapes are not forced."""
 
 
+def allow_only(token: int, row: torch.Tensor) -> None:
+    """Fill a row of vLLM's bitmask, int32 [ceil(vocabulary / 32)]: no token but this one."""
+    row.zero_()
+    bit = token % 32
+    row[token // 32] = (1 << bit) if bit < 31 else -(1 << 31)
+
+
 class TapeGrammar:
     """vLLM's StructuredOutputGrammar over a tape; after its end only its last token (end of turn) is allowed."""
 
@@ -40,10 +47,7 @@ class TapeGrammar:
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Allow the tape's token at this position, int32 [rows, ceil(vocabulary / 32)]."""
         token = self._tape[min(self._position, len(self._tape) - 1)]
-        row = bitmask[batch_index]
-        row.zero_()
-        bit = token % 32
-        row[token // 32] = (1 << bit) if bit < 31 else -(1 << 31)
+        allow_only(token, bitmask[batch_index])
 
     def is_terminated(self) -> bool:
         """Never: the request ends by its end token."""

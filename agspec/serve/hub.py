@@ -155,12 +155,11 @@ class Hub:
             session.scaffold = match.scaffold.name
             session.roles[match.role] += 1
             self._push(tenant, match, exchange.asked)
-            key = f"{self._secret}{uuid4().hex}"
+            ticket = self._ticket(session.name, tenant, match.role)
+            key = ticket.key
             theirs = body.get("vllm_xargs")
             kept = {k: v for k, v in theirs.items() if not k.startswith(OURS)} if isinstance(theirs, dict) else {}
-            body["vllm_xargs"] = {
-                **kept, SESSION: session.name, TENANT: tenant, ROLE: match.role, REQUEST: key,
-            }  # fmt: skip
+            body["vllm_xargs"] = {**kept, **ticket.extra_args}
             if expected:
                 self._add(lambda: self._expect(key, expected[: self._most_characters]))
             return replace(exchange, body=orjson.dumps(body), key=key, predicted=bool(expected))
@@ -181,9 +180,11 @@ class Hub:
 
     def ticket(self, headers: Mapping[str, str], *, role: str) -> Ticket:
         """What the engine is told of a request that a route of ours makes for a client: a session of its own."""
-        tenant = tenant_of(headers, share=self.config.share_tenants)
+        return self._ticket(f"route {uuid4().hex}", tenant_of(headers, share=self.config.share_tenants), role)
+
+    def _ticket(self, session: str, tenant: str, role: str) -> Ticket:
         key = f"{self._secret}{uuid4().hex}"
-        return Ticket(key, {SESSION: f"route {uuid4().hex}", TENANT: tenant, ROLE: role, REQUEST: key})
+        return Ticket(key, {SESSION: session, TENANT: tenant, ROLE: role, REQUEST: key})
 
     def ticket_ended(self, ticket: Ticket, *, complete: bool) -> None:
         """Its answer has ended; ``complete``: the client took all of it."""

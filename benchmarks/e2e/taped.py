@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from agspec.engine import vllm_cpu
-from agspec.engine.copies.request import CopyRequest
+from agspec.engine.copies.request import COPY, CopyRequest
 from agspec.engine.patches import force_tapes
 from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
@@ -46,11 +46,8 @@ class TapedCopyRequest(CopyRequest):
 
     def to_args(self) -> dict[str, Any]:
         """See super."""
-        tape = answers.take()
-        return super().to_args() if tape is None else self.model_copy(update={"tape": tuple(tape)})._args()
-
-    def _args(self) -> dict[str, Any]:
-        return super().to_args()
+        tape, told = answers.take(), super().to_args()
+        return told if tape is None else {COPY: {**told[COPY], "tape": tape}}
 
 
 class Script:

@@ -93,7 +93,7 @@ def test_programs_become_tokens_that_may_come(vocabulary):
             following = machine.advance(state, token)
             assert following is not None
             state = following
-        assert b"".join(vocabulary.texts[token] or b"" for token in tokens[:-1]) == show(program)
+        assert vocabulary.bytes_of(tokens[:-1]) == show(program)
     with pytest.raises(CopyError, match="program byte 13: want a program over these sources, got '121'"):
         machine.tokens_of(b'<copy lines="121-121"/>')
     with pytest.raises(CopyError, match="program byte 0: want a program over these sources, got 'x'"):

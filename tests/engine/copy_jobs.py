@@ -40,7 +40,7 @@ def prompt_of(tokenizer: Any, source: str, hello: str = "") -> list[int]:
 
 def told(edit: Edit, vocabulary: Vocabulary) -> dict[str, Any]:
     return {
-        "program": b"".join(vocabulary.texts[token] or b"" for token in edit.tokens),
+        "program": vocabulary.bytes_of(edit.tokens),
         "tokens": edit.tokens, "steps": edit.num_steps, "splices": edit.num_splices, "done": edit.done,
         "stopped": edit.stopped,
     }  # fmt: skip

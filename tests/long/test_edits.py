@@ -58,7 +58,7 @@ def free() -> list[dict[str, Any]]:
         begun.append((source, edit))
     edits.run()
     return [
-        {"source": source, "program": b"".join(vocabulary.texts[token] or b"" for token in edit.tokens),
+        {"source": source, "program": vocabulary.bytes_of(edit.tokens),
          "done": edit.done, "stopped": edit.stopped, "splices": edit.num_splices}
         for source, edit in begun
     ]  # fmt: skip

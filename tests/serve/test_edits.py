@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,8 +11,8 @@ from jinja2 import TemplateError
 
 from agspec.serve.bodies import BadRequest
 from agspec.serve.edits.body import Counts, EditBody, File, read_body
-from agspec.serve.edits.prompt import messages
-from agspec.serve.edits.routes import Editing, router
+from agspec.serve.edits.prompt import messages, tokens_of
+from agspec.serve.edits.routes import router
 
 BODY = {"model": "m", "instruction": "Mend it.", "files": [{"path": "a.py", "text": "x\r\n\ty\nz"}]}
 
@@ -61,9 +60,8 @@ def test_a_template_without_system_messages_gets_it_before_the_users_first():
                 raise TemplateError("System role not supported")
             return [message["content"] for message in messages]
 
-    engine = SimpleNamespace(renderer=SimpleNamespace(get_tokenizer=Strict))
     system, first, *rest = (message["content"] for message in told)
-    assert Editing(engine, None, None, ())._tokens(told) == [f"{system}\n\n{first}", *rest]
+    assert tokens_of(Strict(), told) == [f"{system}\n\n{first}", *rest]
 
 
 def test_counts_add_up():

@@ -1,4 +1,4 @@
-"""Edits on an engine in this process: what ``agspec copy kernel``, the benchmarks and the tests drive.
+"""Edits on an engine in this process: what the benchmarks and the tests drive.
 
 Any number of edits at a time, stepped together; ordinary requests may run beside them.
 """
@@ -23,8 +23,6 @@ class Edit:
     first and last tokens came, in seconds. ``stopped``: "length" where there was no room for more.
     """
 
-    request: CopyRequest
-    end: int
     tokens: list[int] = field(default_factory=list)
     num_steps: int = 0
     num_splices: int = 0
@@ -49,19 +47,13 @@ class Edits:
 
     def start(self, name: str, prompt: Sequence[int], request: CopyRequest, **params: Any) -> Edit:
         """Begin one; ``params``: of SamplingParams, greedy by default, and extra_args beside ours."""
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+        from vllm.sampling_params import RequestOutputKind
 
-        extra = {**params.pop("extra_args", {}), **request.to_args()}
-        sampling = SamplingParams(**{
-            "temperature": 0.0, "max_tokens": request.max_tokens, "detokenize": False, **params,
-            "output_kind": RequestOutputKind.DELTA, "extra_args": extra,
-            "structured_outputs": StructuredOutputsParams(choice=["a"]),
-        })  # fmt: skip
+        sampling = request.sampling(**params, output_kind=RequestOutputKind.DELTA)
         made = self._made(name, list(prompt), sampling, resumable=True)
         self._engine.input_processor.assign_request_id(made)
         made.external_req_id = name
-        edit = Edit(request, self._end)
+        edit = Edit()
         self._live[name] = (edit, made)
         self._send(made)
         return edit

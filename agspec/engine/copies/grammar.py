@@ -18,6 +18,7 @@ from agspec.copyedit.resolve import written
 from agspec.copyedit.source import Source
 from agspec.copyedit.token_machine import TokenMachine, Vocabulary
 from agspec.engine.copies.request import CopyRequest
+from agspec.engine.tape import allow_only
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +36,7 @@ class CopyGrammar:
         self._machine = TokenMachine(Machine(self._sources, spans=request.spans), vocabulary)
         self._vocabulary = vocabulary
         self._packed: dict[State, npt.NDArray[np.int32]] = {}
+        self._pack(State("text", read=0))  # takes long the first time, which is no step's time here
         self._room = room_for_more(self._sources, vocabulary)
         self._close = len(self._machine.closing(State("text", read=0))) + 1
         self.reset()
@@ -84,12 +86,11 @@ class CopyGrammar:
         import torch
 
         row = bitmask[batch_index]
-        row.zero_()
         forced = self._forced()
         if forced is not None:
-            bit = forced % 32
-            row[forced // 32] = (1 << bit) if bit < 31 else -(1 << 31)
+            allow_only(forced, row)
             return
+        row.zero_()
         packed = self._pack(self._states[-1])
         row[: packed.size] = torch.from_numpy(packed)
 

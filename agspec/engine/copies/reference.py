@@ -20,8 +20,7 @@ def decode(
     llm: Any, prompt: Sequence[int], request: CopyRequest, vocabulary: Vocabulary
 ) -> tuple[list[int], list[int]]:
     """(the program's tokens with its end, all tokens of the context: prompt, program and copied text)."""
-    from vllm import SamplingParams, TokensPrompt
-    from vllm.sampling_params import StructuredOutputsParams
+    from vllm import TokensPrompt
 
     sources = [Source(text.encode()) for text in request.sources]
     program: list[int] = []
@@ -29,16 +28,12 @@ def decode(
     while True:
         left = request.max_tokens - len(program)
         asked = request.model_copy(update={"single": True, "max_tokens": left})
-        params = SamplingParams(
-            temperature=0.0, max_tokens=left, detokenize=False, extra_args=asked.to_args(),
-            structured_outputs=StructuredOutputsParams(choice=["a"]),
-        )  # fmt: skip
-        (output,) = llm.generate(TokensPrompt(prompt_token_ids=list(context)), params, use_tqdm=False)
+        (output,) = llm.generate(TokensPrompt(prompt_token_ids=list(context)), asked.sampling(), use_tqdm=False)
         tokens = [token for token in output.outputs[0].token_ids if token != vocabulary.end]
         if not tokens:
             return [*program, vocabulary.end], context
         program += tokens
         context += tokens
-        (operation,) = parse(b"".join(vocabulary.texts[token] or b"" for token in tokens))
+        (operation,) = parse(vocabulary.bytes_of(tokens))
         if not isinstance(operation, Gen):
             context += vocabulary.encode(written(operation, sources))

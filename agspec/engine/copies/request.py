@@ -26,6 +26,20 @@ class CopyRequest(BaseModel):
     single: bool = False
     tape: tuple[int, ...] | None = None
 
+    def sampling(self, **params: Any) -> Any:
+        """vLLM's SamplingParams of a request that decodes this program: greedy, with ``params`` over that.
+
+        ``extra_args`` among them go beside ours. The grammar that is asked for is replaced by ours in the engine.
+        """
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        return SamplingParams(**{
+            "temperature": 0.0, "max_tokens": self.max_tokens, "detokenize": False, **params,
+            "extra_args": {**params.get("extra_args", {}), **self.to_args()},
+            "structured_outputs": StructuredOutputsParams(choice=["a"]),
+        })  # fmt: skip
+
     def to_args(self) -> dict[str, Any]:
         """As extra_args hold it."""
         return {COPY: self.model_dump(mode="json", exclude_defaults=True)}

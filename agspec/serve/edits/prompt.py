@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+from jinja2 import TemplateError
 
 from agspec.copyedit.source import Source
 from agspec.serve.edits.body import EditBody, File, Way
@@ -22,6 +24,17 @@ def messages(body: EditBody, file: File, way: Way) -> list[dict[str, str]]:
         {"role": "assistant", "content": told["answer"]},
         {"role": "user", "content": asked.replace("{files}", shown)},
     ]
+
+
+def tokens_of(tokenizer: Any, told: list[dict[str, str]]) -> list[int]:
+    """By the model's chat template; where that knows no system message, it goes before the first of the user's."""
+    options: dict[str, Any] = {"tokenize": True, "add_generation_prompt": True, "return_dict": False}
+    try:
+        return list(tokenizer.apply_chat_template(told, **options))
+    except TemplateError:
+        system, first, *rest = told
+        merged = {**first, "content": f"{system['content']}\n\n{first['content']}"}
+        return list(tokenizer.apply_chat_template([merged, *rest], **options))
 
 
 def _shown(text: str, way: Way) -> str:

@@ -10,13 +10,12 @@ from uuid import uuid4
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from jinja2 import TemplateError
 
 from agspec.copyedit.token_machine import Vocabulary
 from agspec.errors import AgspecError, CopyError
 from agspec.serve.bodies import BadRequest
 from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, read_body
-from agspec.serve.edits.prompt import messages
+from agspec.serve.edits.prompt import messages, tokens_of
 from agspec.serve.edits.run import EditError, Running
 from agspec.serve.hub import Hub, Ticket
 from agspec.serve.leaving import unless_gone
@@ -38,7 +37,7 @@ class Editing:
     def begin(self, body: EditBody, file: File, headers: dict[str, str]) -> tuple[Running, Ticket]:
         """A file's edit, and what its end is told with; raises BadRequest."""
         way = body.way(file)
-        prompt = self._tokens(messages(body, file, way))
+        prompt = tokens_of(self.engine.renderer.get_tokenizer(), messages(body, file, way))
         room = self.engine.model_config.max_model_len - len(prompt) - 1
         if room < 1:
             raise BadRequest("files", f"want files that leave room in the model's context, got {len(prompt)} tokens")
@@ -51,17 +50,6 @@ class Editing:
             room, body.temperature, ticket.extra_args,
         )  # fmt: skip
         return running, ticket
-
-    def _tokens(self, told: list[dict[str, str]]) -> list[int]:
-        """By the model's chat template; where that knows no system message, it goes before the first of the user's."""
-        template = self.engine.renderer.get_tokenizer().apply_chat_template
-        options: dict[str, Any] = {"tokenize": True, "add_generation_prompt": True, "return_dict": False}
-        try:
-            tokens: list[int] = template(told, **options)
-        except TemplateError:
-            system, first, *rest = told
-            tokens = template([{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest], **options)
-        return list(tokens)
 
 
 @router.post("/edits")

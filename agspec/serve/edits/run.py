@@ -65,7 +65,7 @@ class Running:
                 if came.token_ids:
                     self._counts.decode_steps += 1
                     self._counts.generated_tokens += sum(token != end for token in came.token_ids)
-                    data = b"".join(self.vocabulary.texts[token] or b"" for token in came.token_ids)
+                    data = self.vocabulary.bytes_of(came.token_ids)
                     text = decoder.decode(self._unfolding.feed(data))
                     if text:
                         self._pieces.append(text)
@@ -113,15 +113,12 @@ class Running:
         await closed.wait()
 
     def _params(self) -> Any:
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+        from vllm.sampling_params import RequestOutputKind
 
         sources = tuple(self.sources) if self.way == "copy" else ()
         request = CopyRequest(
             sources=sources, max_tokens=self.max_tokens, max_bytes=MOST_BYTES, single=self.way == "whole"
         )
-        return SamplingParams(
-            temperature=self.temperature, max_tokens=self.max_tokens, detokenize=False,
-            output_kind=RequestOutputKind.DELTA, extra_args={**self.extra, **request.to_args()},
-            structured_outputs=StructuredOutputsParams(choice=["a"]),
-        )  # fmt: skip
+        return request.sampling(
+            temperature=self.temperature, extra_args=self.extra, output_kind=RequestOutputKind.DELTA
+        )
