@@ -100,6 +100,15 @@ class Server:
             raise SystemExit("want vllm:num_requests_running in /metrics, found none")
         return float(found[1])
 
+    def runs(self, number: int, *, within_s: float) -> bool:
+        """Whether the engine comes to run so many requests in time; what it counts lags a moment behind its answers."""
+        until = time.monotonic() + within_s
+        while self.num_running() != number:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        return True
+
     def resident_bytes(self) -> int:
         """Resident memory of the server and all its children."""
         children: dict[int, list[int]] = {}

@@ -174,11 +174,8 @@ def opened(server: Agent, **more: Any) -> Any:
 def test_a_client_that_leaves_ends_its_request(server: Agent) -> None:
     with opened(server) as stream:
         next(stream.iter_lines())
-        assert server.num_running() == 1
-    until = time.monotonic() + 2
-    while server.num_running():
-        assert time.monotonic() < until, "the request runs on"
-        time.sleep(0.05)
+        assert server.runs(1, within_s=2)
+    assert server.runs(0, within_s=2), "the request runs on"
     time.sleep(0.5)
     assert server.stats()["num_parked"] == 0, "its half output was forgotten"
 
