@@ -1,7 +1,8 @@
 """The one file that reaches into vLLM's insides, guarded by version: what vLLM 0.32 has no hook for.
 
-``own_grammars``: grammars of one's own, for replays (see ``tape``) and copies. ``spare_llvmlite``: lets vLLM start on a
-CPU after numba was imported. ``mend_cpu_sampling``: two faults of vLLM 0.32's CPU fallbacks that spoil sampling
+``own_grammars``: grammars of one's own, for replays (see ``tape``) and copies. ``draft_to_the_limit``: no junk drafts
+for a whole batch while one row is near the end of the context. ``spare_llvmlite``: lets vLLM start on a CPU after numba
+was imported. ``mend_cpu_sampling``: two faults of vLLM 0.32's CPU fallbacks that spoil sampling
 (temperature > 0) under speculation of any method, vLLM's own included.
 """
 
@@ -69,6 +70,25 @@ def _vocabulary(vllm_config: Any) -> Vocabulary:
     if name not in _vocabularies:
         _vocabularies[name] = Vocabulary(load_tokenizer(name))
     return _vocabularies[name]
+
+
+def draft_to_the_limit(runner: Any) -> bool:
+    """Let ``runner`` ask the proposer up to the context's last token; False where vLLM has moved.
+
+    vLLM 0.32 (GPUModelRunner.sample_tokens) gives every row of a batch ``num_speculative_tokens`` zeros to verify as
+    long as the longest row is that near to max_model_len: the slowest step there is, for all rows, and nothing is
+    accepted. A proposer that keeps each row's draft within the row's own room, as all of ours and vLLM's ngram and
+    suffix do, need not be spared.
+    """
+    try:
+        _guard("drafting near the context's end")
+        room = int(runner.max_model_len) + int(runner.num_spec_tokens)
+        if not callable(runner._input_fits_in_drafter) or runner.effective_drafter_max_model_len > room:
+            return False
+    except (AgspecError, AttributeError, TypeError, ValueError):
+        return False
+    runner.effective_drafter_max_model_len = room
+    return True
 
 
 def mend_cpu_sampling() -> bool:

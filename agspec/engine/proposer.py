@@ -91,6 +91,7 @@ class Proposer:
                     removed(req_id, req_state)
 
                 runner._on_request_state_removed = on_removed
+            patches.draft_to_the_limit(runner)
         self.runner = runner
 
     def propose(

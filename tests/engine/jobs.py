@@ -219,8 +219,11 @@ def random_calls(proposer: Any, *, calls: int) -> dict[str, Any]:
     return {"illegal": illegal, "errors": dict(proposer.errors), **counts}
 
 
-def taped(tenants: Any, settings: Settings, max_model_len: int) -> dict[str, Any]:
-    """Planned sessions along their tapes with agspec; the drafts it made, and the run's own counts."""
+def taped(tenants: Any, last: Any, settings: Settings, max_model_len: int) -> dict[str, Any]:
+    """Planned sessions along their tapes with agspec; the drafts it made, and the run's own counts.
+
+    ``last``: a call that ends where the context does.
+    """
     from agspec.engine import patches
     from agspec.engine.drive import drive
 
@@ -235,4 +238,8 @@ def taped(tenants: Any, settings: Settings, max_model_len: int) -> dict[str, Any
         out[method] = {"run": run, "drafts": [tokens for _, tokens in stats["drafts"]], "errors": stats["errors"]}
     llm.collective_rpc("agspec_switch", args=("agspec",))
     out["two rows"] = {"run": drive(llm, tenants[0][1], batch=2, tenant="", agspec=True)}
+    for method in ("none", "suffix", "agspec"):
+        llm.collective_rpc("agspec_switch", args=(method,))
+        run = drive(llm, [[last]], batch=1, tenant="", agspec=method == "agspec")
+        out[f"{method} to the limit"] = {"run": run}
     return out

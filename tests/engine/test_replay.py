@@ -1,15 +1,16 @@
 """Replays on a real engine: tapes are followed, and the drafts are those the simulator makes."""
 
+import numpy as np
 import pytest
 
 from agspec.engine.phase import run_phase
-from agspec.replay.methods import Agspec, Suffix
-from agspec.replay.plan import Planner, by_session
+from agspec.replay.methods import Agspec, NoDraft, Suffix
+from agspec.replay.plan import PlannedCall, Planner, by_session
 from agspec.replay.simulate import replay
 from agspec.replay.trace import read_trace
 from agspec.resources import data_dir
 from agspec.settings import Settings
-from agspec.tokens import load_tokenizer
+from agspec.tokens import as_tokens, load_tokenizer
 from tests.engine import jobs
 
 pytestmark = pytest.mark.engine
@@ -32,8 +33,16 @@ def calls(tokenizer):
 
 
 @pytest.fixture(scope="module")
-def engine(calls):
-    return run_phase(jobs.taped, [("", by_session(calls))], SETTINGS, MAX_MODEL_LEN)
+def last(calls):
+    """A call that writes its prompt's last tokens again, up to the last token the context has."""
+    text = np.concatenate([call.prompt for call in calls])[: MAX_MODEL_LEN - 61]
+    tape = as_tokens([*text[-59:], calls[0].tape[-1]])
+    return PlannedCall("last", "coder", "generic", as_tokens(text), tape, ())
+
+
+@pytest.fixture(scope="module")
+def engine(calls, last):
+    return run_phase(jobs.taped, [("", by_session(calls))], last, SETTINGS, MAX_MODEL_LEN)
 
 
 @pytest.mark.parametrize("method", ["none", "suffix", "agspec", "two rows"])
@@ -66,6 +75,17 @@ def test_without_drafts_every_token_is_a_step(engine):
     run = engine["none"]["run"]
     assert run.num_steps == run.num_tokens
     assert run.num_drafts == 0
+
+
+@pytest.mark.parametrize("name", ["none", "suffix", "agspec"])
+def test_near_the_contexts_end_nothing_is_verified_but_drafts(engine, last, tokenizer, name):
+    """vLLM 0.32 verifies zeros in every row there, see patches.draft_to_the_limit."""
+    run = engine[f"{name} to the limit"]["run"]
+    method = {"none": NoDraft(), "suffix": Suffix(SETTINGS), "agspec": Agspec(SETTINGS, tokenizer)}
+    tally = replay(method[name], [last], max_draft=24, context_limit=MAX_MODEL_LEN)
+    assert run.tape_followed
+    assert (run.num_draft_tokens, run.num_accepted_tokens) == (tally.num_draft_tokens, tally.num_accepted_tokens)
+    assert (run.num_accepted_tokens > 40) == (name != "none")
 
 
 def test_A9_drafts_that_are_accepted_in_part_are_among_them(engine):
