@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Edits": {
         "copy": ("agspec.commands.copy:copy_command", "Edits as programs of copies: compile, resolve, ceiling."),
+        "fim": ("agspec.commands.fim:fim_command", "Fill-in-the-middle prompts as each model family wants them."),
     },
     "Stores": {
         "corpus": ("agspec.commands.corpus:corpus_command", "Frozen corpora: build, info, verify, merge."),

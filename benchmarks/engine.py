@@ -45,7 +45,7 @@ def foretold(tenants: Tenants, settings: Settings, batch: int, context: int) -> 
 
 def family(name: str, tenants: Tenants, asked: argparse.Namespace) -> list[dict[str, Any]]:
     """A row for each batch size."""
-    settings = Settings(cost=Path(asked.cost), max_draft=24)
+    settings = Settings(cost=Path(asked.cost), caps=asked.caps, max_draft=24)
     batches = tuple(int(batch) for batch in asked.batch.split(","))
     job = Job(
         model="embedded", methods=tuple(asked.methods.split(",")), batches=batches, repeats=asked.repeats,
@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=16)
     parser.add_argument("--context", type=int, default=4096, help="tokens that prompt and output may have together")
     parser.add_argument("--cost", default="cpu-smollm2-135m", help="cost profile: file or shipped name")
+    parser.add_argument("--caps", type=Path, help="what agspec calibrate made of other sessions")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     planner = Planner(

@@ -20,7 +20,7 @@ from agspec.serve.command import EMBEDDED_ENVIRONMENT, EMBEDDED_FLAGS, command
 from agspec.serve.config import ServeConfig
 from agspec.settings import Settings
 
-START_S = 180
+START_S = 400
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 

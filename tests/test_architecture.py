@@ -42,7 +42,7 @@ def test_the_contracts_are_the_houses() -> None:
         "agspec.engine",
         "agspec.replay",
         "agspec.build",
-        "agspec.draft | agspec.copyedit",
+        "agspec.draft | agspec.copyedit | agspec.fim",
         "agspec.errors",
     ]
     assert [layer for layer in layers if layer in order] == order

@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
 WITHOUT_ENGINE = (
-    r"agspec (import|calibrate|inspect|simulate|corpus|copy|scaffold|serve .*--print-command|profile --list)"
+    r"agspec (import|calibrate|inspect|simulate|corpus|copy|fim|scaffold|serve .*--print-command|profile --list)"
 )
 LIGHT = [line for line in COMMANDS if re.match(WITHOUT_ENGINE, line)]
 ON_SERVER = [line for line in COMMANDS if re.match(r"agspec (doctor|top)", line)]

@@ -9,20 +9,25 @@ import click
 import orjson
 
 from agspec.commands import options
+from agspec.commands.copy_kernel import kernel_command
+from agspec.commands.copy_train import export_command, train_command
 from agspec.errors import CopyError, InputError
 
 if TYPE_CHECKING:
-    from agspec.copyedit.ceiling import Case
     from agspec.copyedit.kernel import Kernel
 
 FILE = click.Path(path_type=Path)
 output_option = click.option("-o", "--output", metavar="FILE", type=FILE, help="write it there, not to stdout")
-PARTS = ("body", "declared")
 
 
 @click.group("copy")
 def copy_command() -> None:
     """Copy-as-Decode: an edit as copies of lines and new text. Bytes in, bytes out."""
+
+
+copy_command.add_command(kernel_command)
+copy_command.add_command(export_command)
+copy_command.add_command(train_command)
 
 
 @copy_command.command("compile")
@@ -75,7 +80,7 @@ def grammar_command(files: tuple[Path, ...], kind: str, output: Path | None) -> 
 @copy_command.command("ceiling")
 @click.argument("data", metavar="DATA.jsonl", type=FILE)
 @click.option("--tokenizer", metavar="NAME|FILE", required=True, help="the model's tokenizer")
-@click.option("--part", type=click.Choice(PARTS), default="declared", show_default=True,
+@click.option("--part", type=click.Choice(options.PARTS), default="declared", show_default=True,
               help="of records with declaration and body: the body alone, or both")  # fmt: skip
 @click.option(
     "--kernel", metavar="paper|FILE", default="paper", show_default=True,
@@ -91,9 +96,10 @@ def ceiling_command(data: Path, tokenizer: str, part: str, kernel: str, as_json:
 
     from agspec.copyedit.ceiling import measure
     from agspec.copyedit.noise import exact_matches
+    from agspec.replay.edits import read_cases
     from agspec.tokens import load_tokenizer
 
-    cases = list(_cases(data, part))
+    cases = read_cases(data, part=part)
     sums = measure(cases, load_tokenizer(tokenizer), _kernel(kernel))
     noise = exact_matches(cases)
     told = {**asdict(sums), "histogram": dict(sorted(sums.histogram.items())), "bounds": sums.bounds, "exact": noise}
@@ -135,31 +141,6 @@ def _put(data: bytes, output: Path | None) -> None:
         click.echo(data, nl=False)
     else:
         write_whole(output, data)
-
-
-def _cases(path: Path, part: str) -> list[Case]:
-    from agspec.copyedit.ceiling import Case
-    from agspec.replay.trace import open_bytes
-
-    found = []
-    for number, line in enumerate(open_bytes(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = orjson.loads(line)
-            head = row.get("declaration", "") if part == "declared" else ""
-            before, after = (
-                (row["before"], row["after"])
-                if "before" in row
-                else (head + row["buggy_solution"], head + row["canonical_solution"])
-            )
-            name = str(row.get("path") or row.get("task_id") or number)
-            found.append(Case(name, str(before), str(after)))
-        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-            raise InputError(f"{path}, line {number}: want before and after, got: {error!r:.80}") from error
-    if not found:
-        raise InputError(f"{path}: want edits, a JSON object a line, found none")
-    return found
 
 
 def _kernel(name: str) -> Kernel:

@@ -15,6 +15,8 @@ from agspec.resources import data_dir
 from agspec.settings import Settings, make_settings
 
 Decorator = Callable[[Any], Any]
+PARTS = ("body", "declared")
+"""Of an edit's record that has declaration and body."""
 COSTS = {"cost", "cost_ratio"}
 """Settings of which one says what a step costs."""
 

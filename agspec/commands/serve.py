@@ -30,7 +30,15 @@ from agspec.commands import options
     "--state", metavar="DIR", type=click.Path(path_type=Path), help="keep the tenants' live global stores there"
 )
 @click.option("--share-tenants", is_flag=True, help="one store for all API keys: for a team that may read all its text")
-@click.option("--copy-edits", is_flag=True, help="serve /v1/edits: files rewritten as programs of copies")
+@click.option(
+    "--copy-edits", is_flag=True, help="files rewritten as programs of copies: /v1/edits, and the model NAME+copy"
+)
+@click.option(
+    "--copy-anchors", metavar="K", type=click.IntRange(1), default=1, show_default=True,
+    help="with --copy-edits: in /v1/edits number every K-th line only",
+)  # fmt: skip
+@click.option("--fim-family", metavar="NAME|FILE", help="of completions; default: told from the tokenizer's tokens")
+@click.option("--fim-order", type=click.Choice(["psm", "spm"]), help="what comes first in a prompt")
 @click.option(
     "--session-minutes", type=click.FloatRange(min=0, min_open=True), default=240, show_default=True,
     help="unused that long, a session is over",
@@ -52,6 +60,9 @@ def serve_command(
     state: Path | None,
     share_tenants: bool,
     copy_edits: bool,
+    copy_anchors: int,
+    fim_family: str | None,
+    fim_order: str | None,
     session_minutes: float,
     caps: Path | None,
     corpus: Path | None,
@@ -81,6 +92,7 @@ def serve_command(
         {"scaffold": scaffold, "tool_wire": tool_wire, "workspace": workspace, "record": record and record.absolute(),
          "profiles": tuple(folder.absolute() for folder in profiles),
          "redact": redact, "share_tenants": share_tenants, "copy_edits": copy_edits,
+         "copy_anchors": copy_anchors, "fim_family": fim_family, "fim_order": fim_order,
          "session_minutes": session_minutes}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)

@@ -26,11 +26,12 @@ HISTOGRAM = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 @dataclass(frozen=True)
 class Case:
-    """An edit."""
+    """An edit; ``instruction``: what was asked for, as far as it is known."""
 
     name: str
     before: str
     after: str
+    instruction: str = "Make the change."
 
 
 @dataclass

@@ -5,18 +5,33 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import cached_property
 
+import orjson
+
 from agspec.copyedit.program import Position
 
 
 class Source:
     """Bytes with lines that end at ``\\n`` only; the last may lack it."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, lines: list[bytes] | None = None) -> None:
         self.data = data
+        self._lines = lines
+
+    @classmethod
+    def escaped(cls, data: bytes) -> Source:
+        """``data`` (UTF-8) as it stands in a JSON string, where its lines still are lines to copy.
+
+        >>> Source.escaped(b'say "hi"\\nbye').lines
+        [b'say \\\\"hi\\\\"\\\\n', b'bye']
+        """
+        lines = [orjson.dumps(line.decode())[1:-1] for line in cls(data).lines]
+        return cls(b"".join(lines), lines=lines)
 
     @cached_property
     def lines(self) -> list[bytes]:
         """Each line with its end."""
+        if self._lines is not None:
+            return self._lines
         lines = self.data.split(b"\n")
         last = lines.pop()
         return [line + b"\n" for line in lines] + ([last] if last else [])

@@ -24,6 +24,8 @@ class Unfolding:
         self._tag = b""
         self._text = b""
         self._program = bytearray()
+        self.copies: list[bytes] = []
+        """What each copy wrote, so far."""
 
     @property
     def program(self) -> bytes:
@@ -52,7 +54,8 @@ class Unfolding:
                 self._tag += bytes([byte])
                 if following == START:
                     (copy,) = parse(self._tag)
-                    out += written(copy, self._sources)
+                    self.copies.append(written(copy, self._sources))
+                    out += self.copies[-1]
                 if following == START or (following is not None and following.kind == "text"):
                     self._tag = b""
             assert following is not None

@@ -17,15 +17,16 @@ from agspec.engine.config import SECRET, to_environment
 from agspec.engine.copies.edits import SCHEDULER
 from agspec.engine.launcher import EXTENSION, PROPOSER
 from agspec.errors import InputError, MissingExtraError
-from agspec.serve.config import ServeConfig
+from agspec.serve.config import ALIAS, ServeConfig
 from agspec.settings import Settings
 
 PLUGINS = "VLLM_PLUGINS"
 SHUTDOWN_S = 10
 """Seconds that streams have after SIGTERM; vLLM's own default, 0, was seen to hang with a stream open (0.32.0)."""
+NAMES = "--served-model-name"
 TAKEN = ("--speculative-config", "-sc", "--worker-extension-cls")
 EMBEDDED_FLAGS = {
-    "--served-model-name": "embedded",
+    NAMES: "embedded",
     "--max-model-len": str(embedded.CONTEXT),
     "--dtype": "bfloat16",
     "--enforce-eager": None,
@@ -62,6 +63,9 @@ def command(
         "--shutdown-timeout": str(SHUTDOWN_S),
         **(EMBEDDED_FLAGS if model == "embedded" else {}),
     }
+    if config.copy_edits:
+        flags = _with_alias(flags, model)
+        given = dict(_flags(flags))
     added = [
         part
         for name, value in ours.items()
@@ -77,6 +81,18 @@ def command(
         **config.to_environment(),
     }
     return Command((*_program(), "serve", embedded.resolve(model), *flags, *added), variables)
+
+
+def _with_alias(flags: Sequence[str], model: str) -> list[str]:
+    """``flags`` with a served name more: the first one, or ``model``, and ALIAS."""
+    found = list(flags)
+    for at, flag in enumerate(found):
+        name, equals, value = flag.partition("=")
+        if name.replace("_", "-") == NAMES:
+            names = [value] if equals else found[at + 1 : at + 2]
+            found[at : at + 1 + (not equals)] = [NAMES, *names, *(one + ALIAS for one in names)]
+            return found
+    return [*found, NAMES, model, model + ALIAS]
 
 
 def _program() -> tuple[str, ...]:

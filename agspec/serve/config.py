@@ -15,6 +15,10 @@ VARIABLE = "AGSPEC_SERVE"
 """A JSON object of ServeConfig's fields."""
 
 
+ALIAS = "+copy"
+"""After a served model's name: answers to it are written as programs of copies, with copy_edits."""
+
+
 class ServeConfig(BaseModel):
     """How requests are read."""
 
@@ -28,6 +32,13 @@ class ServeConfig(BaseModel):
     record: Path | None = Field(None, description="trace file that what is served is appended to")
     redact: tuple[str, ...] = Field((), description="regular expressions of secrets that records leave out")
     copy_edits: bool = Field(False, description="serve /v1/edits: files rewritten as copy programs")
+    copy_anchors: int = Field(1, ge=1, description="lines of a shown file of which one has its number, with copy_edits")
+    fim_family: str | None = Field(
+        None, description="model family of completions, or its TOML file; None: told from tokens"
+    )
+    fim_order: Literal["psm", "spm"] | None = Field(
+        None, description="what comes first in a prompt; None: the family's"
+    )
     session_minutes: float = Field(240, gt=0, description="unused that long, a session is over")
 
     def to_environment(self) -> dict[str, str]:

@@ -42,6 +42,8 @@ Rpc = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 """Method of the worker extension and its arguments -> what the workers answered."""
 FILES_A_MESSAGE = 16
 """Of the working copy, named by one message, that are read."""
+OWN = "route "
+"""Begins the names of sessions that are one request's own."""
 OURS = "agspec_"
 """Keys of ``vllm_xargs`` that clients may not set."""
 MESSAGES_REMEMBERED = 1 << 16
@@ -88,7 +90,7 @@ class Hub:
         self._num_running_jobs = 0
         self.stats: list[dict[str, Any]] = []
         self._tokenizer = tokenizer
-        self._tool_wire = tool_wire
+        self.tool_wire = tool_wire
         self._rpc = rpc
         self._most_characters = LONGEST_TOKEN * max_model_len
         self._secret = secret
@@ -178,19 +180,32 @@ class Hub:
                         self._add(lambda: self._record(exchange, answer.messages))
         self._jobs.put_nowait(lambda: self._call("agspec_ended", exchange.key, complete))
 
-    def ticket(self, headers: Mapping[str, str], *, role: str) -> Ticket:
-        """What the engine is told of a request that a route of ours makes for a client: a session of its own."""
-        return self._ticket(f"route {uuid4().hex}", tenant_of(headers, share=self.config.share_tenants), role)
+    def ticket(self, headers: Mapping[str, str], *, role: str, session: str | None = None) -> Ticket:
+        """What the engine is told of a request by a route of ours: its session is ``session``, or one of its own."""
+        name = f"{OWN}{uuid4().hex}" if session is None else session
+        return self._ticket(name, tenant_of(headers, share=self.config.share_tenants), role)
+
+    def open_text(self, tenant: str, path: str, text: str) -> None:
+        """A file that a client has open, as it is now, is drafted from."""
+        told = digest(tenant, path, text)
+        if told not in self._pushed and len(text) <= self._most_characters:
+            self._pushed[told] = None
+            self._add(lambda: self._open_text(tenant, path, text))
+
+    async def _open_text(self, tenant: str, path: str, text: str) -> None:
+        file = await asyncio.to_thread(open_file, path, text, (Form(),), self._tokenizer)
+        await self._call("agspec_open_file", tenant, list(file.key), [form.tobytes() for form in file.forms])
 
     def _ticket(self, session: str, tenant: str, role: str) -> Ticket:
         key = f"{self._secret}{uuid4().hex}"
         return Ticket(key, {SESSION: session, TENANT: tenant, ROLE: role, REQUEST: key})
 
     def ticket_ended(self, ticket: Ticket, *, complete: bool) -> None:
-        """Its answer has ended; ``complete``: the client took all of it."""
+        """Its answer has ended; ``complete``: the client took all of it. A session of its own goes with it."""
         self._jobs.put_nowait(lambda: self._call("agspec_ended", ticket.key, complete))
         session, tenant = ticket.extra_args[SESSION], ticket.extra_args[TENANT]
-        self._jobs.put_nowait(lambda: self._call("agspec_close_session", session, tenant))
+        if session.startswith(OWN):
+            self._jobs.put_nowait(lambda: self._call("agspec_close_session", session, tenant))
 
     async def fate(self, exchange: Exchange) -> Fate | None:
         """What became of the request's prediction, when its answer is about to end; None where it had none."""
@@ -209,7 +224,7 @@ class Hub:
     def _push(self, tenant: str, match: Match, asked: Asked) -> None:
         if sum(len(message.content) for message in asked.messages) > self._most_characters:
             return  # vLLM refuses it
-        forms = match.forms(self._tool_wire)
+        forms = match.forms(self.tool_wire)
         told = digest(tenant, match.scaffold.name, *(form.name for form in forms))
         new = []
         for message, said in zip(asked.messages, asked.digests, strict=True):

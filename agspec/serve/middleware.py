@@ -33,11 +33,23 @@ class Listens(Protocol):
 
 
 class Middleware:
-    """``hub_of`` finds who listens in the ASGI scope; None while there is nobody yet."""
+    """``hub_of`` finds who listens in the ASGI scope; None while there is nobody yet.
 
-    def __init__(self, app: App, hub_of: Callable[[Scope], Listens | None]) -> None:
+    ``instead``: (scope, exchange, headers) -> what answers in the app's place, or None. ``apart``: (scope, path, body)
+    -> what answers a request that nobody listens to, or None.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        hub_of: Callable[[Scope], Listens | None],
+        instead: Callable[[Scope, Exchange, Mapping[str, str]], App | None] = lambda *_: None,
+        apart: Callable[[Scope, str, bytes], App | None] = lambda *_: None,
+    ) -> None:
         self._app = app
         self._hub_of = hub_of
+        self._instead = instead
+        self._apart = apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -51,6 +63,10 @@ class Middleware:
         content = await body_of(receive)
         if content is None:
             return
+        apart = self._apart(scope, path, content)
+        if apart is not None:
+            await apart(scope, again(content, receive), send)
+            return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             exchange = hub.receive(path, headers, content)
@@ -63,7 +79,8 @@ class Middleware:
         scope = carrying(scope, exchange.body)
         heard = _Heard(_Amended(send, partial(hub.fate, exchange)) if exchange.predicted else send)
         try:
-            await self._app(scope, again(exchange.body, receive), heard)
+            app = self._instead(scope, exchange, headers) or self._app
+            await app(scope, again(exchange.body, receive), heard)
         finally:
             hub.answered(
                 exchange, b"".join(heard.pieces), status=heard.status, streamed=heard.streamed, whole=heard.whole

@@ -10,18 +10,28 @@ import asyncio
 import logging
 import os
 from argparse import Namespace
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from prometheus_client import REGISTRY
 
+from agspec.build import step_cost
 from agspec.copyedit.token_machine import Vocabulary
-from agspec.engine.config import SECRET, log_with_vllm
-from agspec.errors import AgspecError
+from agspec.engine.config import SECRET, from_environment, log_with_vllm
+from agspec.errors import AgspecError, InputError
 from agspec.scaffold import load_profiles
 from agspec.serve.config import ServeConfig, tool_wire_of
+from agspec.serve.edits.chat import Answering
+from agspec.serve.edits.choose import Choice
 from agspec.serve.edits.routes import Editing
 from agspec.serve.edits.routes import router as edits_router
+from agspec.serve.exchange import Exchange
+from agspec.serve.fim.attach import make_routes
+from agspec.serve.fim.attach import router as fim_router
+from agspec.serve.fim.routes import COMPLETIONS, FimRoutes
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
@@ -46,7 +56,13 @@ class Plugin:
         """Called while the app is built, before authentication is put around it."""
         app.include_router(router)
         app.include_router(edits_router)
-        app.add_middleware(Middleware, hub_of=lambda scope: getattr(scope["app"].state, "agspec", None))
+        app.include_router(fim_router)
+        app.add_middleware(
+            Middleware,
+            hub_of=lambda scope: getattr(scope["app"].state, "agspec", None),
+            instead=_answer,
+            apart=_complete,
+        )
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
         """Called once in each API server process, when the engine is ready. Never raises: that would end the server."""
@@ -55,7 +71,9 @@ class Plugin:
         try:
             state.agspec = await make_hub(engine_client, args)
             if state.agspec.config.copy_edits:
-                state.agspec_edits = _editing(engine_client, state.agspec, args)
+                state.agspec_edits = editing = _editing(engine_client, state.agspec, args)
+                state.agspec_answers = _answering(editing, state.agspec, args)
+            state.agspec_fim = _completing(engine_client, state.agspec, args)
         except AgspecError as error:
             log.error("agspec is off: %s", error)
         except Exception:
@@ -96,10 +114,64 @@ async def make_hub(engine_client: Any, args: Namespace) -> Hub:
     return hub
 
 
-def _editing(engine_client: Any, hub: Hub, args: Namespace) -> Editing:
+def _models(args: Namespace) -> tuple[str, ...]:
     names = args.served_model_name or [args.model]
+    return tuple([names] if isinstance(names, str) else names)
+
+
+def _completing(engine_client: Any, hub: Hub, args: Namespace) -> FimRoutes | str:
+    """The completion routes, or why there are none."""
+    try:
+        return make_routes(engine_client, hub, args, _models(args))
+    except InputError as error:
+        log.info("agspec: completion is off: %s", error)
+        return f"completion is off: {error}"
+
+
+def _editing(engine_client: Any, hub: Hub, args: Namespace) -> Editing:
     vocabulary = Vocabulary(load_tokenizer(args.tokenizer or args.model))
-    return Editing(engine_client, hub, vocabulary, tuple([names] if isinstance(names, str) else names))
+    settings = from_environment()
+    return Editing(
+        engine_client, hub, vocabulary, _models(args),
+        Choice(step_cost(settings), settings.max_draft), hub.config.copy_anchors,
+    )  # fmt: skip
+
+
+def _answering(editing: Editing, hub: Hub, args: Namespace) -> Answering:
+    parser = args.tool_call_parser if getattr(args, "enable_auto_tool_choice", False) else None
+    parse = None if parser is None else partial(_parse_tools, parser, editing.engine.renderer.get_tokenizer())
+    sampling = editing.engine.model_config.get_diff_sampling_param()
+    return Answering(editing, parse_tools=parse, escaped=hub.tool_wire == "json", sampling=sampling)
+
+
+def _parse_tools(
+    parser: str, tokenizer: Any, text: str, body: dict[str, Any]
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """As vLLM reads calls from a whole answer."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.tool_parsers import ToolParserManager
+
+    request = ChatCompletionRequest.model_validate(body)
+    tools: Any = request.tools
+    found = ToolParserManager.get_tool_parser(parser)(tokenizer, tools).extract_tool_calls(text, request)
+    return found.content, [call.model_dump() for call in found.tool_calls]
+
+
+def _answer(scope: Any, exchange: Exchange, headers: Mapping[str, str]) -> Any:
+    """What answers a chat request to NAME+copy."""
+    answering: Answering | None = getattr(scope["app"].state, "agspec_answers", None)
+    return None if answering is None else answering.app(exchange, headers)
+
+
+def _complete(scope: Any, path: str, content: bytes) -> FimRoutes | None:
+    """What answers a completion between two texts, in the place of vLLM's own route."""
+    routes = getattr(scope["app"].state, "agspec_fim", None)
+    if path != COMPLETIONS or not isinstance(routes, FimRoutes) or b'"suffix"' not in content:
+        return None
+    try:
+        return routes if orjson.loads(content).get("suffix") else None
+    except (orjson.JSONDecodeError, AttributeError):
+        return None
 
 
 def _recorder(config: ServeConfig, args: Namespace) -> Recorder | None:

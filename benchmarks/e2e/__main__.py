@@ -13,23 +13,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agspec.copyedit import program as language
+from agspec.copyedit.compile import Cost, compile_edit
+from agspec.copyedit.machine import Machine
+from agspec.copyedit.source import Source
+from agspec.copyedit.token_machine import TokenMachine, Vocabulary
 from agspec.replay.environment import environment
 from agspec.serve.config import ServeConfig
 from agspec.settings import Settings
+from agspec.tokens import Tokens, as_tokens
 from benchmarks.corpus import write_result
 from benchmarks.e2e.agents import AGENTS, REPO, Agent, Where
 from benchmarks.e2e.install import HOME, install
 from benchmarks.e2e.server import TapedServer
-from benchmarks.e2e.task import FILE, NAME, states
+from benchmarks.e2e.task import FILE, NAME, states, whole
 
 MAX_MODEL_LEN = 32768
 FLAGS = (
     "--max-model-len", str(MAX_MODEL_LEN), "--max-num-seqs", "4", "--enable-auto-tool-choice",
     "--tool-call-parser", "hermes",
 )  # fmt: skip
+MOST_DECODED = 0.1
+"""Of the tokens of Aider's whole files, where programs copy them (issue 5)."""
 KEYS = ("num_drafts", "num_draft_tokens", "num_accepted_tokens")
 
 
@@ -46,16 +55,16 @@ def lay_out() -> None:
 def run(agent: Agent, home: Path, scratch: Path) -> dict[str, Any]:
     """One agent's session on a server of its own: what was told of it, and what is wrong with that."""
     lay_out()
-    config = ServeConfig(workspace=REPO)
+    config = ServeConfig(workspace=REPO, copy_edits=agent.copies)
     with TapedServer.with_agspec(
         scratch / "server.log", settings=Settings(strict=True), config=config, flags=FLAGS
     ) as server:
         server.client.headers["authorization"] = "Bearer none"  # the agents' key, whose tenant is looked at
-        server.script(agent.answers)
+        server.script(map(partial(_program, server), range(len(agent.answers))) if agent.copies else agent.answers)
         done = agent.run(Where(home, REPO, f"{server.url}/v1", scratch))
         (scratch / "agent.log").write_text(done.stdout)
         taken, left = server.taken()
-        sessions, stats = server.sessions(), server.stats()
+        sessions, stats, num_decoded = server.sessions(), server.stats(), server.num_decoded()
     largest = max((session["num_requests"] for session in sessions), default=0)
     row = {
         "agent": agent.name, "num_calls": taken, "num_sessions": len(sessions),
@@ -64,6 +73,7 @@ def run(agent: Agent, home: Path, scratch: Path) -> dict[str, Any]:
         "roles": sorted(stats["by_role"]), "how": stats["links"],
         "workspace_bytes": stats["stores"].get("workspace", {}).get("memory_bytes", 0),
         "by_source": {name: {key: counts[key] for key in KEYS} for name, counts in stats["by_source"].items()},
+        "num_decoded_tokens": num_decoded,
         "num_accepted_tokens": stats["num_accepted_tokens"], "num_draft_tokens": stats["num_draft_tokens"],
     }  # fmt: skip
     wrong = {
@@ -78,6 +88,25 @@ def run(agent: Agent, home: Path, scratch: Path) -> dict[str, Any]:
     }
     row["wrong"] = [what for what, is_so in wrong.items() if is_so]
     return row
+
+
+def _program(server: TapedServer, number: int) -> Tokens:
+    """The answer after change ``number``, as a program that copies from the file before it."""
+    vocabulary = Vocabulary(server.tokenizer)
+    source = Source(states()[number].encode())
+    cost = Cost(text=lambda text: float(len(vocabulary.encode(text))))
+    program = compile_edit([source], whole(number).encode(), cost=cost)
+    return as_tokens(TokenMachine(Machine([source], spans=False), vocabulary).tokens_of(language.show(program)))
+
+
+def compare(rows: list[dict[str, Any]]) -> None:
+    """Aider's whole files, by programs against token by token; what is wrong goes into the programs' row."""
+    found = {row["agent"]: row for row in rows}
+    plain, copied = found.get("aider whole"), found.get("aider whole+copy")
+    if plain is not None and copied is not None:
+        copied["decoded_share"] = round(copied["num_decoded_tokens"] / plain["num_decoded_tokens"], 4)
+        if copied["decoded_share"] > MOST_DECODED:
+            copied["wrong"].append(f"more than {MOST_DECODED:.0%} of the whole files' tokens decoded")
 
 
 def main() -> None:
@@ -99,11 +128,14 @@ def main() -> None:
         rows.append(row)
         if not asked.json:
             show(row)
+    compare(rows)
     result = {"kind": "e2e", "environment": environment(), "rows": rows}
     if len(chosen) == len(AGENTS):
         print(f"kept in {write_result('e2e', result)}", file=sys.stderr)
     if asked.json:
         print(json.dumps(result, indent=1))
+    elif "decoded_share" in (last := next((row for row in rows if row["agent"] == "aider whole+copy"), {})):
+        print(f"aider whole+copy decoded {last['decoded_share']:.1%} of the tokens of aider whole")
     if any(row["wrong"] for row in rows):
         raise SystemExit(1)
 

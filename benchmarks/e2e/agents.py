@@ -29,7 +29,8 @@ class Where:
 class Agent:
     """``scaffold``: profile that has to be recognised; ``roles`` that have to be told. ``answers``: the model's.
 
-    ``packages``: of PyPI, for ``python``, or of npm where that is None.
+    ``packages``: of PyPI, for ``python``, or of npm where that is None. ``copies``: it asks the model NAME+copy, and
+    each answer is written as a program that copies from the file as it is then.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Agent:
     answers: tuple[str, ...]
     run: Callable[[Where], subprocess.CompletedProcess[str]]
     python: str | None = "3.11"
+    copies: bool = False
 
 
 def _run(
@@ -58,10 +60,10 @@ def _run(
     )  # fmt: skip
 
 
-def _aider(*more: str) -> Callable[[Where], subprocess.CompletedProcess[str]]:
+def _aider(*more: str, model: str = "embedded") -> Callable[[Where], subprocess.CompletedProcess[str]]:
     def run(where: Where) -> subprocess.CompletedProcess[str]:
         line = [
-            "aider", "--model", "openai/embedded", "--yes-always", "--no-fancy-input", "--no-pretty", "--map-tokens",
+            "aider", "--model", f"openai/{model}", "--yes-always", "--no-fancy-input", "--no-pretty", "--map-tokens",
             "0", "--max-chat-history-tokens", "20000",
             "--no-check-update", "--no-show-release-notes", "--analytics-disable", "--no-show-model-warnings",
             "--no-detect-urls", "--no-gitignore", "--no-suggest-shell-commands", *more, NAME,
@@ -148,6 +150,8 @@ AIDER = ("aider-chat==0.86.2",)
 AGENTS = (
     Agent("aider whole", "aider", frozenset({"coder"}), AIDER, (whole(0), whole(1)),
           _aider("--edit-format", "whole", "--no-auto-commits")),
+    Agent("aider whole+copy", "aider", frozenset({"coder"}), AIDER, (whole(0), whole(1)),
+          _aider("--edit-format", "whole", "--no-auto-commits", model="embedded+copy"), copies=True),
     Agent("aider diff", "aider", frozenset({"coder", "committer"}), AIDER,
           (diff(0), "fix: refuse orders of more than is there", diff(1), "feat: the report says what all is worth"),
           _aider("--edit-format", "diff")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,13 @@ class TapedServer(Server):
             for answer in answers
         ]
         self.client.post("/tapes", json={"tapes": tapes}).raise_for_status()
+
+    def num_decoded(self) -> int:
+        """Tokens that the engine sampled or accepted, over all requests."""
+        found = re.search(r"^vllm:generation_tokens_total\{.*\} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
+        if found is None:
+            raise SystemExit("want vllm:generation_tokens_total in /metrics, found none")
+        return int(float(found[1]))
 
     def taken(self) -> tuple[int, int]:
         """How many answers of the script were taken, and how many are left (negative: more were asked for)."""

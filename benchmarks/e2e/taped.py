@@ -8,6 +8,7 @@ is answered with 400.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +19,12 @@ from agspec.engine.copies.request import COPY, CopyRequest
 from agspec.engine.patches import force_tapes
 from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
+from agspec.serve.config import ALIAS
 from agspec.serve.edits import run
+from agspec.serve.fim import attach
+from agspec.serve.fim.asked import Asked
+from agspec.serve.fim.routes import Extra, FimRoutes
+from agspec.serve.fim.service import FimService
 from agspec.serve.middleware import App, Receive, Scope, Send, again, body_of, carrying, refuse, respond
 
 PATH = "/tapes"
@@ -50,6 +56,17 @@ class TapedCopyRequest(CopyRequest):
         return told if tape is None else {COPY: {**told[COPY], "tape": tape}}
 
 
+class TapedRoutes(FimRoutes):
+    """Completions that are told their text, by the header x-tape."""
+
+    def __init__(self, service: FimService, *, extra: Extra, **more: Any) -> None:
+        def taped(headers: Mapping[str, str], asked: Asked) -> tuple[Mapping[str, Any], Callable[[bool], None]]:
+            told, end = extra(headers, asked)
+            return ({**told, TAPE: orjson.loads(headers["x-tape"])} if "x-tape" in headers else told), end
+
+        super().__init__(service, extra=taped, **more)
+
+
 class Script:
     """ASGI middleware, around everything: tells each chat request its tape."""
 
@@ -71,12 +88,15 @@ class Script:
             number = len(answers.tapes)
             await respond(200, {"taken": min(answers.taken, number), "left": number - answers.taken}, send)
             return
+        body: dict[str, Any] = orjson.loads(content)
+        if str(body.get("model")).endswith(ALIAS):
+            await self._app(scope, again(content, receive), send)  # its program takes the answer
+            return
         tape = answers.take()
         if tape is None:
             told = f"the script has {len(answers.tapes)} answers, this is request {answers.taken}"
             await refuse("messages", told, send)
             return
-        body: dict[str, Any] = orjson.loads(content)
         body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), TAPE: tape}
         body["structured_outputs"] = {"choice": ["a"]}
         content = orjson.dumps(body)
@@ -87,5 +107,6 @@ if __name__ in ("__main__", "__mp_main__"):  # the engine core, where grammars a
     vllm_cpu.mend_version()
     force_tapes()
     run.CopyRequest = import_module(MODULE).TapedCopyRequest  # the middleware's module, whose answers are set
+    attach.FimRoutes = TapedRoutes
 if __name__ == "__main__":
     vllm_cpu.main()

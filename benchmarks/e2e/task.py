@@ -54,6 +54,81 @@ class Warehouse:
             article = self.articles[name]
             lines.append(f"{article.name}: {article.stock} at {article.price_cents / 100:.2f}")
         return "\\n".join(lines)
+
+
+@dataclass
+class Supplier:
+    name: str
+    days: int
+    articles: list[str] = field(default_factory=list)
+
+
+class Purchasing:
+    """Orders what runs low, from whoever delivers it fastest."""
+
+    def __init__(self, warehouse: Warehouse, least: int = 5) -> None:
+        self.warehouse = warehouse
+        self.least = least
+        self.suppliers: list[Supplier] = []
+        self.pending: list[tuple[int, str, int]] = []
+
+    def register(self, name: str, days: int, *articles: str) -> Supplier:
+        """Take a supplier in, with what it delivers."""
+        if days < 1:
+            raise ValueError(f"want a delivery in 1 day or more, got {days}")
+        supplier = Supplier(name, days, list(articles))
+        self.suppliers.append(supplier)
+        return supplier
+
+    def fastest(self, article: str) -> Supplier | None:
+        """The supplier that delivers an article soonest; None where nobody does."""
+        able = [supplier for supplier in self.suppliers if article in supplier.articles]
+        return min(able, key=lambda supplier: supplier.days, default=None)
+
+    def refill(self, today: int) -> list[str]:
+        """Order up to twice the least of every article that runs low; the names of those nobody delivers."""
+        missing = []
+        waiting = {name for _, name, _ in self.pending}
+        for name, article in self.warehouse.articles.items():
+            if article.stock >= self.least or name in waiting:
+                continue
+            supplier = self.fastest(name)
+            if supplier is None:
+                missing.append(name)
+            else:
+                self.pending.append((today + supplier.days, name, 2 * self.least - article.stock))
+        return missing
+
+    def receive(self, today: int) -> int:
+        """Put what has arrived into stock; how many articles that was."""
+        arrived = [entry for entry in self.pending if entry[0] <= today]
+        self.pending = [entry for entry in self.pending if entry[0] > today]
+        for _, name, number in arrived:
+            article = self.warehouse.articles[name]
+            self.warehouse.add(name, article.price_cents, number)
+        return sum(number for _, _, number in arrived)
+
+
+def read_stock(lines: list[str]) -> Warehouse:
+    """A warehouse from lines of name, price in cents and stock, with commas between; blank lines are left out."""
+    warehouse = Warehouse()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) != 3:
+            raise ValueError(f"line {number}: want name, price and stock, got {line!r}")
+        name, price, stock = parts
+        warehouse.add(name, int(price), int(stock))
+    return warehouse
+
+
+def write_stock(warehouse: Warehouse) -> list[str]:
+    """The lines that ``read_stock`` reads, by name."""
+    return [
+        f"{article.name}, {article.price_cents}, {article.stock}"
+        for article in sorted(warehouse.articles.values(), key=lambda article: article.name)
+    ]
 '''
 CHANGES = (
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -42,6 +43,19 @@ def test_lines_end_at_newlines_only_and_hold_them():
     assert source.lines[0] == b"a\r\n"
     assert Source(b"").num_lines == 0
     assert Source(b"a\n").num_lines == 1
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.data())
+def test_escaped_lines_make_a_json_string(text, data):
+    """What a copy of an escaped file's lines writes is, read as JSON, those lines; the grammar agrees."""
+    plain, source = Source(text.encode()), Source.escaped(text.encode())
+    assert source.num_lines == plain.num_lines
+    assert json.loads(b'"' + source.data + b'"') == text
+    if source.num_lines:
+        first = data.draw(st.integers(1, source.num_lines))
+        copy = Copy(first, data.draw(st.integers(first, source.num_lines)))
+        assert json.loads(b'"' + written(copy, [source]) + b'"').encode() == written(copy, [plain])
+        assert Machine([source]).run(show((copy,)), START) == START
 
 
 @pytest.mark.parametrize("offset", range(len(ODD) + 1))

@@ -19,22 +19,37 @@ from agspec.tokens import Tokens, as_tokens
 from benchmarks.e2e.server import TapedServer
 
 pytestmark = pytest.mark.engine
+ADDED = "I have *added these files to the chat* so you can go ahead and edit them.\n\n"
 TEXT = "".join(f"value_{i} = compute({i})\n" for i in range(1, 51))
 AFTER = TEXT.replace("compute(20)", "compute('é', 20)  # </gen>")
 SHORT = "def area(w, h):\n    return w + h\n"
-FLAGS = ("--max-model-len", "4096", "--max-num-seqs", "4", "--api-key", "mine")
+WHOLE = f"Here it is.\n\nvalues.py\n```\n{AFTER}```\n"
+FLAGS = ("--max-model-len", "4096", "--max-num-seqs", "4", "--api-key", "mine", "--enable-auto-tool-choice",
+         "--tool-call-parser", "hermes")  # fmt: skip
 
 
 class Editor(TapedServer):
     """A server that edits, and writes what it is told."""
+
+    def chat(self, body: dict[str, Any], **more: Any) -> Any:
+        """As Aider asks for whole files."""
+        whole = "Act as an expert software developer.\noutput a copy of each file that needs changes"
+        messages = [
+            {"role": "system", "content": whole},
+            {"role": "user", "content": f"{ADDED}values.py\n```\n{TEXT}```\n"},
+            {"role": "assistant", "content": "Ok."},
+            {"role": "user", "content": "Change value 20."},
+        ]
+        body = {"model": "embedded+copy", "messages": messages, "temperature": 0.0, **body}
+        return self.client.post("/v1/chat/completions", json=body, **more)
 
     def edit(self, **more: Any) -> Any:
         body = {"model": "embedded", "instruction": "Keep everything as it is.",
                 "files": [{"path": "values.py", "text": TEXT}], "max_tokens": 400, **more}  # fmt: skip
         return self.client.post("/v1/edits", json=body)
 
-    def tape(self, program: Program, sources: Sequence[str] = (TEXT,)) -> Tokens:
-        machine = Machine([Source(text.encode()) for text in sources])
+    def tape(self, program: Program, sources: Sequence[str] = (TEXT,), *, escaped: bool = False) -> Tokens:
+        machine = Machine([(Source.escaped if escaped else Source)(text.encode()) for text in sources])
         return as_tokens(TokenMachine(machine, Vocabulary(self.tokenizer)).tokens_of(show(program)))
 
 
@@ -134,6 +149,89 @@ def test_a_client_that_leaves_ends_its_edit(server: Editor) -> None:
         next(stream.iter_lines())
         assert server.runs(1, within_s=2)
     assert server.runs(0, within_s=2), "the edit runs on"
+    server.settle()
+    stats = server.stats()
+    assert (stats["errors"], stats["api_errors"]) == ({}, {})
+
+
+def test_a_model_with_copy_in_its_name_answers_as_ever(server: Editor) -> None:
+    tape = server.tape(compile_edit([Source(TEXT.encode())], WHOLE.encode()))
+    server.script([tape])
+    decoded = server.num_decoded()
+    done = server.chat({})
+    assert done.status_code == 200, done.text
+    answer = done.json()
+    (choice,) = answer["choices"]
+    assert choice["message"] == {"role": "assistant", "content": WHOLE}
+    assert (choice["finish_reason"], answer["object"], answer["model"]) == ("stop", "chat.completion", "embedded+copy")
+    assert answer["usage"]["completion_tokens"] == tape.size - 1
+    assert answer["agspec"]["copied_tokens"] > 5 * tape.size
+    assert tape.size <= server.num_decoded() - decoded <= tape.size + 1, "copied text is not decoded"
+    session = server.sessions()[0]
+    assert (session["scaffold"], session["roles"]) == ("aider", {"coder": 1})
+
+
+def test_in_a_stream_too_and_by_a_header(server: Editor) -> None:
+    server.script([server.tape(compile_edit([Source(TEXT.encode())], WHOLE.encode()))])
+    done = server.chat({"model": "embedded", "stream": True, "stream_options": {"include_usage": True}},
+                       headers={"X-AgSpec-Edit": "copy"})  # fmt: skip
+    lines = [line.removeprefix("data: ") for line in done.text.split("\n\n") if line]
+    assert lines.pop() == "[DONE]"
+    *chunks, used = map(json.loads, lines)
+    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == WHOLE
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks][-2:] == [None, "stop"]
+    assert used["choices"] == []
+    assert used["usage"]["completion_tokens"] < 200
+
+
+def test_a_tool_gets_whole_files_in_json(server: Editor) -> None:
+    changed = 'value_20 = compute("é", 20)\n'
+    head = '<tool_call>\n{"name": "write_file", "arguments": {"path": "values.py", "content": "'
+    program = (
+        Gen(head.encode()), Copy(1, 19), Gen(json.dumps(changed)[1:-1].encode()), Copy(21, 50),
+        Gen(b'"}}\n</tool_call>'),
+    )  # fmt: skip
+    tool = {"type": "function", "function": {"name": "write_file", "parameters": {"type": "object", "properties": {
+        "path": {"type": "string"}, "content": {"type": "string"}}}}}  # fmt: skip
+    lines = TEXT.splitlines(keepends=True)
+    for stream in (False, True):
+        server.script([server.tape(program, escaped=True)])
+        done = server.chat({"tools": [tool], "stream": stream})
+        assert done.status_code == 200, done.text
+        if stream:
+            events = [json.loads(line[6:]) for line in done.text.split("\n\n") if line.startswith("data: {")]
+            ends = [event["choices"][0] for event in events]
+            calls = next(end["delta"]["tool_calls"] for end in ends if "tool_calls" in end["delta"])
+            reason = ends[-1]["finish_reason"]
+        else:
+            (choice,) = done.json()["choices"]
+            calls, reason = choice["message"]["tool_calls"], choice["finish_reason"]
+        assert reason == "tool_calls"
+        told = json.loads(calls[0]["function"]["arguments"])
+        assert told == {"path": "values.py", "content": "".join([*lines[:19], changed, *lines[20:]])}
+
+
+def test_an_answer_that_is_cut_short_says_so(server: Editor) -> None:
+    server.script([])
+    answer = server.chat({"max_tokens": 30}).json()
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["usage"]["completion_tokens"] <= 30
+
+
+@pytest.mark.parametrize(
+    "body", [{"messages": [{"role": "user", "content": "Hello"}]}, {"logprobs": True}, {"n": 2, "temperature": 1.0}]
+)
+def test_what_a_program_cannot_give_is_served_plain(server: Editor, body: dict[str, Any]) -> None:
+    answer = server.chat({"max_tokens": 3, **body}).json()
+    assert "agspec" not in answer
+    assert answer["usage"]["completion_tokens"] == 3 * body.get("n", 1)
+
+
+def test_bad_sampling_is_refused_and_serving_goes_on(server: Editor) -> None:
+    for body in ({"temperature": -1}, {"top_p": 7}, {"temperature": "hot"}):
+        done = server.chat(body)
+        assert done.status_code == 400, done.text
+    assert {model["id"] for model in server.client.get("/v1/models").json()["data"]} == {"embedded", "embedded+copy"}
     server.settle()
     stats = server.stats()
     assert (stats["errors"], stats["api_errors"]) == ({}, {})

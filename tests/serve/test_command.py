@@ -51,6 +51,25 @@ def test_a_users_flag_stands() -> None:
     assert "--enable-prefix-caching" not in words
 
 
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ((), ["org/model", "org/model+copy"]),
+        (("--served-model-name", "mine", "--port", "1"), ["mine", "mine+copy"]),
+        (("--served-model-name=mine",), ["mine", "mine+copy"]),
+        (("--served_model_name", "mine", "other"), ["mine", "mine+copy", "other"]),
+    ],
+)
+def test_with_copy_edits_the_model_has_a_second_name(flags: tuple[str, ...], names: list[str]) -> None:
+    one = command("org/model", flags, settings=Settings(), config=ServeConfig(copy_edits=True), environment={})
+    words = list(one.arguments)
+    at = words.index("--served-model-name")
+    assert words[at + 1 : at + 1 + len(names)] == names
+    assert words.count("--served-model-name") == 1
+    assert words[words.index("--scheduler-cls") + 1] == "agspec.engine.copies.scheduler.CopyScheduler"
+    assert not {"--served-model-name", "--scheduler-cls"} & set(made().arguments)
+
+
 def test_printed_it_is_a_shell_line() -> None:
     one = made()
     words = shlex.split(str(one))

@@ -9,8 +9,10 @@ import pytest
 from fastapi import FastAPI
 from jinja2 import TemplateError
 
+from agspec.costfile import read_cost
 from agspec.serve.bodies import BadRequest
-from agspec.serve.edits.body import Counts, EditBody, File, read_body
+from agspec.serve.edits.body import Counts, read_body
+from agspec.serve.edits.choose import Choice
 from agspec.serve.edits.prompt import messages, tokens_of
 from agspec.serve.edits.routes import router
 
@@ -31,11 +33,27 @@ def test_text_of_the_request_is_not_read_as_a_place_to_fill():
     assert "1|{instruction} {path} {files}\n" in messages(body, body.files[0], "copy")[-1]["content"]
 
 
-@pytest.mark.parametrize(("lines", "way"), [(0, "whole"), (39, "whole"), (40, "copy")])
-def test_auto_goes_by_the_length_of_the_file(lines, way):
-    file = File(path="a", text="x\n" * lines)
-    assert EditBody.model_validate({**BODY, "files": [file.model_dump()]}).way(file) == way
-    assert EditBody.model_validate({**BODY, "edit": "copy"}).way(file) == "copy"
+@pytest.mark.parametrize("name", ["cpu-smollm2-135m", "h100-7b", "a100-32b"])
+def test_auto_asks_for_programs_of_long_files_only(name):
+    choice = Choice(read_cost(name), 48)
+    assert choice.way(0, numbering=0) == choice.way(100, numbering=60) == "whole"
+    assert choice.way(3000, numbering=1600) == "copy"
+    ways = [choice.way(tokens, numbering=tokens // 2) for tokens in range(0, 4000, 50)]
+    assert ways == sorted(ways, key=["whole", "copy"].index), "one border"
+
+
+def test_numbers_that_cost_more_than_copies_save_are_not_asked_for():
+    choice = Choice(read_cost("h100-7b"), 48)
+    assert choice.way(1000, numbering=500) == "copy"
+    assert choice.way(1000, numbering=500_000) == "whole"
+
+
+def test_anchored_only_some_lines_have_their_number():
+    body = read_body({**BODY, "files": [{"path": "a.py", "text": "a\nb\nc\nd"}]})
+    told = messages(body, body.files[0], "copy", every=3)
+    assert "a.py:\n1|a\n|b\n|c\n4|d\n" in told[-1]["content"]
+    assert "numbers before some of them" in told[0]["content"]
+    assert messages(body, body.files[0], "whole", every=3) == messages(body, body.files[0], "whole")
 
 
 def test_a_body_that_is_no_object_is_refused():

@@ -19,17 +19,21 @@ SCHEDULER = "agspec.engine.copies.scheduler.CopyScheduler"
 class Edit:
     """One edit under way or done. ``tokens``: the program's, its end included once it came.
 
-    ``num_steps``: engine steps that brought tokens of it, ``num_splices``: copies closed; ``first``, ``last``: when its
-    first and last tokens came, in seconds. ``stopped``: "length" where there was no room for more.
+    ``times``: when each engine step brought tokens of it, in seconds, and ``counts`` how many; ``num_splices``: copies
+    closed. ``stopped``: "length" where there was no room for more.
     """
 
     tokens: list[int] = field(default_factory=list)
-    num_steps: int = 0
+    times: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
     num_splices: int = 0
-    first: float | None = None
-    last: float = 0.0
     stopped: str | None = None
     done: bool = False
+
+    @property
+    def num_steps(self) -> int:
+        """Engine steps that brought tokens of it."""
+        return len(self.times)
 
 
 class Edits:
@@ -86,9 +90,8 @@ class Edits:
         came = output.outputs[0]
         if came.token_ids:
             edit.tokens += came.token_ids
-            edit.num_steps += 1
-            edit.first = now if edit.first is None else edit.first
-            edit.last = now
+            edit.times.append(now)
+            edit.counts.append(len(came.token_ids))
         reason = came.finish_reason
         if edit.tokens and edit.tokens[-1] == self._end:
             edit.done = True

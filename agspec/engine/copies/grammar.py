@@ -32,7 +32,7 @@ class CopyGrammar:
 
     def __init__(self, request: CopyRequest, vocabulary: Vocabulary) -> None:
         self._asked = request
-        self._sources = [Source(text.encode()) for text in request.sources]
+        self._sources = request.files
         self._machine = TokenMachine(Machine(self._sources, spans=request.spans), vocabulary)
         self._vocabulary = vocabulary
         self._packed: dict[State, npt.NDArray[np.int32]] = {}

@@ -11,7 +11,6 @@ from typing import Any
 
 from agspec.copyedit.program import Gen, parse
 from agspec.copyedit.resolve import written
-from agspec.copyedit.source import Source
 from agspec.copyedit.token_machine import Vocabulary
 from agspec.engine.copies.request import CopyRequest
 
@@ -22,7 +21,7 @@ def decode(
     """(the program's tokens with its end, all tokens of the context: prompt, program and copied text)."""
     from vllm import TokensPrompt
 
-    sources = [Source(text.encode()) for text in request.sources]
+    sources = request.files
     program: list[int] = []
     context = list(prompt)
     while True:

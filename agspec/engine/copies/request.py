@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agspec.copyedit.source import Source
+
 COPY = "agspec_copy"
 
 
@@ -14,7 +16,8 @@ class CopyRequest(BaseModel):
     """``sources``: the files' texts. ``max_tokens``: tokens of the program, its end included.
 
     ``max_bytes``: of the result's copies together; a loop of copies ends there. ``tape``: a program's tokens to force,
-    for replays. ``single``: the program is over after one primitive, for the reference way.
+    for replays. ``single``: the program is over after one primitive, for the reference way. ``escaped``: what is
+    written stands in a JSON string, and copied lines with it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -24,7 +27,13 @@ class CopyRequest(BaseModel):
     max_bytes: int = Field(default=1 << 22, ge=0)
     spans: bool = False
     single: bool = False
+    escaped: bool = False
     tape: tuple[int, ...] | None = None
+
+    @property
+    def files(self) -> list[Source]:
+        """What may be copied from."""
+        return [(Source.escaped if self.escaped else Source)(text.encode()) for text in self.sources]
 
     def sampling(self, **params: Any) -> Any:
         """vLLM's SamplingParams of a request that decodes this program: greedy, with ``params`` over that.

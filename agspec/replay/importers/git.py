@@ -104,22 +104,42 @@ def _commits(repo: Repo, source: Path, max_commits: int | None) -> list[tuple[st
     return [(fields[0], fields[1] if len(fields) > 1 else None) for fields in map(str.split, listed.splitlines())]
 
 
-def _turn(repo: Repo, source: Path, sha: str, parent: str | None, *, session: str, edit_format: str) -> Call | None:
+def history(source: Path, *, max_commits: int | None = None) -> Iterator[tuple[str, list[FileEdit]]]:
+    """(message, edits) of each commit that would be a turn, oldest first; raises RecordError, InputError."""
+    repo = _open(source)
+    try:
+        for sha, parent in _commits(repo, source, max_commits):
+            found = _commit(repo, source, sha, parent)
+            if found is not None:
+                yield found
+    finally:
+        repo.close()
+
+
+def _commit(repo: Repo, source: Path, sha: str, parent: str | None) -> tuple[str, list[FileEdit]] | None:
     import git
     import gitdb.exc
 
     try:
         commit = repo.commit(sha)
         edits = _edits(commit, repo.commit(parent) if parent else None)
-        request = commit.message if isinstance(commit.message, str) else commit.message.decode(errors="replace")
+        message = commit.message if isinstance(commit.message, str) else commit.message.decode(errors="replace")
     except (git.GitError, gitdb.exc.ODBError, ValueError, OSError) as error:
         raise RecordError(source, sha[:12], f"want a readable commit, got: {_one_line(error)}") from error
     size = sum(len(edit.old or "") + len(edit.new or "") for edit in edits)
     if len(edits) > _MAX_FILES or size > _MAX_COMMIT_BYTES or not any(edit.new is not None for edit in edits):
         return None
+    return message.encode(errors="replace").decode().strip(), edits
+
+
+def _turn(repo: Repo, source: Path, sha: str, parent: str | None, *, session: str, edit_format: str) -> Call | None:
+    found = _commit(repo, source, sha, parent)
+    if found is None:
+        return None
+    request, edits = found
     return Call(
         session=session,
-        messages=_prompt(edits, request.encode(errors="replace").decode().strip(), edit_format),
+        messages=_prompt(edits, request, edit_format),
         output=edit_output([edit for edit in edits if edit.new is not None], edit_format),
         role="coder",
         scaffold=None if edit_format == "str-replace" else "aider",

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agspec.serve.bodies import BadRequest
 
 Way = Literal["copy", "whole"]
-LONG = 40
-"""Lines from which ``auto`` asks for a program: below, tags and numbers cost about what they save."""
 
 
 class File(BaseModel):
@@ -51,12 +49,6 @@ class EditBody(BaseModel):
         if len(set(paths)) < len(paths):
             raise ValueError("want each path once")
         return self
-
-    def way(self, file: File) -> Way:
-        """How ``file`` is written: as asked, else by what its text lets expect."""
-        if self.edit != "auto":
-            return self.edit
-        return "copy" if file.text.count("\n") >= LONG else "whole"
 
 
 def read_body(body: Any) -> EditBody:

@@ -14,7 +14,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from agspec.copyedit.token_machine import Vocabulary
 from agspec.errors import AgspecError, CopyError
 from agspec.serve.bodies import BadRequest
-from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, read_body
+from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, Way, read_body
+from agspec.serve.edits.choose import Choice
 from agspec.serve.edits.prompt import messages, tokens_of
 from agspec.serve.edits.run import EditError, Running
 from agspec.serve.hub import Hub, Ticket
@@ -26,30 +27,43 @@ SPARE = 512
 
 
 class Editing:
-    """What the route needs of this server process."""
+    """What the route needs of this server process. ``every``: of prompt.numbered."""
 
-    def __init__(self, engine: Any, hub: Hub, vocabulary: Vocabulary, models: tuple[str, ...]) -> None:
+    def __init__(
+        self, engine: Any, hub: Hub, vocabulary: Vocabulary, models: tuple[str, ...], choice: Choice, every: int = 1
+    ) -> None:
         self.engine = engine
         self.hub = hub
         self.vocabulary = vocabulary
         self.models = models
+        self._choice = choice
+        self._every = every
 
     def begin(self, body: EditBody, file: File, headers: dict[str, str]) -> tuple[Running, Ticket]:
         """A file's edit, and what its end is told with; raises BadRequest."""
-        way = body.way(file)
-        prompt = tokens_of(self.engine.renderer.get_tokenizer(), messages(body, file, way))
+        size = len(self.vocabulary.encode(file.text.encode()))
+        way, prompt = self._asked(body, file, size)
         room = self.engine.model_config.max_model_len - len(prompt) - 1
         if room < 1:
             raise BadRequest("files", f"want files that leave room in the model's context, got {len(prompt)} tokens")
-        size = len(self.vocabulary.encode(file.text.encode()))
         most = min(room, body.max_tokens or size + SPARE)
         ticket = self.hub.ticket(headers, role="editor")
         name = f"edit-{uuid4().hex}"
         running = Running(
             self.engine, self.vocabulary, file.path, way, prompt, [one.text for one in body.files], name, most,
-            room, body.temperature, ticket.extra_args,
+            room, {"temperature": body.temperature}, ticket.extra_args,
         )  # fmt: skip
         return running, ticket
+
+    def _asked(self, body: EditBody, file: File, size: int) -> tuple[Way, list[int]]:
+        """How ``file``, of ``size`` tokens, is written: as asked, else the cheaper way; and the prompt for that."""
+        tokenizer = self.engine.renderer.get_tokenizer()
+        ways: tuple[Way, ...] = ("copy", "whole") if body.edit == "auto" else (body.edit,)
+        prompts = {way: tokens_of(tokenizer, messages(body, file, way, every=self._every)) for way in ways}
+        way = ways[0]
+        if len(ways) > 1:
+            way = self._choice.way(size, numbering=len(prompts["copy"]) - len(prompts["whole"]))
+        return way, prompts[way]
 
 
 @router.post("/edits")

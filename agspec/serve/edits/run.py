@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from agspec.copyedit.program import Gen, parse
-from agspec.copyedit.resolve import written
-from agspec.copyedit.source import Source
 from agspec.copyedit.token_machine import Vocabulary
 from agspec.copyedit.unfold import Unfolding
 from agspec.engine.copies.grammar import room_for_more
@@ -29,9 +26,10 @@ class EditError(AgspecError):
 
 @dataclass
 class Running:
-    """A file under way. Iterate ``texts`` to its end, then ask for ``result``.
+    """A text under way. Iterate ``texts`` to its end, then ask for ``result``.
 
-    ``room``: tokens that program and copied text may have together in the model's context.
+    ``room``: tokens that program and copied text may have together in the model's context; ``params``: of
+    SamplingParams; ``escaped``: copied lines stand in a JSON string.
     """
 
     engine: Any
@@ -43,12 +41,17 @@ class Running:
     name: str
     max_tokens: int
     room: int
-    temperature: float = 0.0
-    extra: dict[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any]
+    extra: dict[str, Any]
+    escaped: bool = False
     complete: bool = False
 
     def __post_init__(self) -> None:
-        self._sources = [Source(text.encode()) for text in self.sources]
+        self._asked = CopyRequest(
+            sources=tuple(self.sources) if self.way == "copy" else (), max_tokens=self.max_tokens,
+            max_bytes=MOST_BYTES, single=self.way == "whole", escaped=self.escaped,
+        )  # fmt: skip
+        self._sources = self._asked.files
         self._unfolding = Unfolding(self._sources)
         self._pieces: list[str] = []
         self._counts = Counts()
@@ -80,26 +83,29 @@ class Running:
             self._pieces.append(text)
             yield text
 
+    @property
+    def counts(self) -> Counts:
+        """What the text so far took."""
+        counts, copies = self._counts, self._unfolding.copies
+        counts.copied_tokens = sum(len(self.vocabulary.encode(text)) for text in copies)
+        counts.forwards = counts.decode_steps + len(copies)
+        counts.steps_saved = len(self.vocabulary.encode("".join(self._pieces).encode())) + 1 - counts.decode_steps
+        return counts
+
     def result(self) -> EditedFile:
         """The file and what it took."""
-        text, program = "".join(self._pieces), self._unfolding.program
-        counts = self._counts
-        counts.forwards = counts.decode_steps + sum(not isinstance(one, Gen) for one in parse(program))
-        counts.steps_saved = len(self.vocabulary.encode(text.encode())) + 1 - counts.decode_steps
+        program = self._unfolding.program.decode("utf-8", "replace")
         return EditedFile(
-            path=self.path, edit=self.way, text=text, program=program.decode("utf-8", "replace"), counts=counts
-        )
+            path=self.path, edit=self.way, text="".join(self._pieces), program=program, counts=self.counts
+        )  # fmt: skip
 
     def _check(self) -> None:
         """Raises EditError where the program ended for want of room: what it wrote is not the whole file."""
-        copies = [one for one in parse(self._unfolding.program) if not isinstance(one, Gen)] if self.complete else []
-        texts = [written(copy, self._sources) for copy in copies]
-        self._counts.copied_tokens = copied = sum(len(self.vocabulary.encode(text)) for text in texts)
-        left = min(self.max_tokens, self.room - copied) - self._counts.generated_tokens
-        most = sum(map(len, texts))
+        left = min(self.max_tokens, self.room - self.counts.copied_tokens) - self._counts.generated_tokens
+        most = sum(map(len, self._unfolding.copies))
         if most > MOST_BYTES:
             raise EditError(f"{self.path}: want at most {MOST_BYTES:,} bytes copied, got {most:,}")
-        if not self.complete or left <= room_for_more(self._sources if self.way == "copy" else (), self.vocabulary):
+        if not self.complete or left <= room_for_more(self._sources, self.vocabulary):
             raise EditError(
                 f"{self.path}: want an edit that ends within {self.max_tokens} tokens (max_tokens) and the model's "
                 f"context, got {self._counts.generated_tokens} tokens and no end"
@@ -115,10 +121,4 @@ class Running:
     def _params(self) -> Any:
         from vllm.sampling_params import RequestOutputKind
 
-        sources = tuple(self.sources) if self.way == "copy" else ()
-        request = CopyRequest(
-            sources=sources, max_tokens=self.max_tokens, max_bytes=MOST_BYTES, single=self.way == "whole"
-        )
-        return request.sampling(
-            temperature=self.temperature, extra_args=self.extra, output_kind=RequestOutputKind.DELTA
-        )
+        return self._asked.sampling(**self.params, extra_args=self.extra, output_kind=RequestOutputKind.DELTA)
