@@ -157,6 +157,8 @@ class Hub:
             session.scaffold = match.scaffold.name
             session.roles[match.role] += 1
             self._push(tenant, match, exchange.asked)
+            if body.get("suffix") == "":
+                del body["suffix"]  # vLLM 0.32 refuses it: nothing after the cursor is no suffix (vllm#9976)
             ticket = self._ticket(session.name, tenant, match.role)
             key = ticket.key
             theirs = body.get("vllm_xargs")

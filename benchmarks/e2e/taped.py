@@ -21,6 +21,7 @@ from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
 from agspec.serve.config import ALIAS
 from agspec.serve.edits import run
+from agspec.serve.edits.chat import HEADER
 from agspec.serve.fim import attach
 from agspec.serve.fim.asked import Asked
 from agspec.serve.fim.routes import Extra, FimRoutes
@@ -89,7 +90,7 @@ class Script:
             await respond(200, {"taken": min(answers.taken, number), "left": number - answers.taken}, send)
             return
         body: dict[str, Any] = orjson.loads(content)
-        if str(body.get("model")).endswith(ALIAS):
+        if str(body.get("model")).endswith(ALIAS) or (HEADER.encode(), b"copy") in scope["headers"]:
             await self._app(scope, again(content, receive), send)  # its program takes the answer
             return
         tape = answers.take()

@@ -115,7 +115,7 @@ def test_a_stream_tells_text_as_it_is_known(server: Editor) -> None:
         ({"files": [{"path": "a", "text": ""}] * 2}, 400, "want each path once"),
         ({"n": 2}, 400, "n: input should be 1, got 2"),
         ({"logprobs": 1}, 400, "logprobs: extra inputs are not permitted, got 1"),
-        ({"model": "gpt-4"}, 404, "want one of the models embedded, got gpt-4"),
+        ({"model": "gpt-4"}, 404, "want one of the models embedded, embedded+copy, got gpt-4"),
         ({"files": [{"path": "a", "text": TEXT * 30}]}, 400, "want files that leave room in the model's context, got"),
     ],
 )

@@ -146,6 +146,7 @@ class _Answer:
 
     def _running(self) -> Running:
         from vllm import SamplingParams
+        from vllm.exceptions import VLLMValidationError
 
         length = self.editing.engine.model_config.max_model_len
         room = length - len(self.prompt) - 1
@@ -156,7 +157,7 @@ class _Answer:
         params = {"temperature": 1.0, **self.sampling, **given}
         try:
             SamplingParams(**params, max_tokens=asked)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, VLLMValidationError) as error:
             raise BadRequest("sampling", str(error)) from error
         return Running(
             self.editing.engine, self.editing.vocabulary, "answer", "copy", self.prompt, self.sources,

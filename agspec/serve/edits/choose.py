@@ -15,7 +15,7 @@ COPIES = 3
 """Of a program: 2.9 in the mean over 400 edits of files in a git history."""
 TAG = 11
 """Tokens of a copy's tag and the ``<gen>`` beside it, decoded one by one."""
-ACCEPTED = 0.5
+ACCEPTED = 0.3
 """Share of the longest draft that is accepted where a file is written again (benchmarks.copies)."""
 
 

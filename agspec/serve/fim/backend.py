@@ -67,6 +67,7 @@ class EngineBackend:
     async def write(self, wanted: Wanted) -> AsyncGenerator[Written, None]:
         """See ``Backend``."""
         from vllm import SamplingParams, TokensPrompt
+        from vllm.exceptions import VLLMValidationError
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         limits: dict[str, Any] = {}
@@ -74,11 +75,15 @@ class EngineBackend:
             limits["structured_outputs"] = StructuredOutputsParams(regex=wanted.expression)
         if TAPE in wanted.extra:  # a replay: the grammar asked for is replaced in the engine
             limits["structured_outputs"] = StructuredOutputsParams(choice=["a"])
-        params = SamplingParams(**{
-            "temperature": 0.0, **wanted.sampling, "max_tokens": wanted.max_tokens, "stop": list(wanted.stop) or None,
-            "stop_token_ids": list(wanted.prompt.stop_ids), "skip_special_tokens": False,
-            "output_kind": RequestOutputKind.DELTA, "extra_args": dict(wanted.extra), **limits,
-        })  # fmt: skip
+        try:
+            params = SamplingParams(**{
+                "temperature": 0.0, **wanted.sampling, "max_tokens": wanted.max_tokens,
+                "stop": list(wanted.stop) or None,
+                "stop_token_ids": list(wanted.prompt.stop_ids), "skip_special_tokens": False,
+                "output_kind": RequestOutputKind.DELTA, "extra_args": dict(wanted.extra), **limits,
+            })  # fmt: skip
+        except (TypeError, ValueError, VLLMValidationError) as error:
+            raise BackendError(400, str(error)) from error
         prompt = TokensPrompt(prompt_token_ids=wanted.prompt.ids)
         async with aclosing(self._engine.generate(prompt, params, wanted.name)) as outputs:
             async for output in outputs:
