@@ -45,6 +45,7 @@ def test_lines_end_at_newlines_only_and_hold_them():
     assert Source(b"a\n").num_lines == 1
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.data())
 def test_escaped_lines_make_a_json_string(text, data):
     """What a copy of an escaped file's lines writes is, read as JSON, those lines; the grammar agrees."""

@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agspec.fim.completion import Completion
@@ -79,6 +79,7 @@ pieces = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.data(), pieces, pieces, pieces, st.sampled_from([PYTHON, JS, TEXT]), st.sampled_from(["", "x", "return"]))
 def test_whatever_is_written_every_cutting_shows_the_same(data, prefix, suffix, written, language, typed):
     cursor = Cursor(prefix, suffix, language, data.draw(st.sampled_from([None, True, False])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agspec.errors import InputError
@@ -72,6 +72,7 @@ def test_while_one_types_the_edge_stays_and_moves_in_steps(count):
     assert 1 <= moves <= 1 + len(typed) * 4 // (1800 * 3)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.integers(1, 40))
 def test_whatever_the_text_the_budget_holds(text, budget):
     start = left_edge(text, budget, len)
