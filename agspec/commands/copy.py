@@ -84,7 +84,7 @@ def grammar_command(files: tuple[Path, ...], kind: str, output: Path | None) -> 
               help="of records with declaration and body: the body alone, or both")  # fmt: skip
 @click.option(
     "--kernel", metavar="paper|FILE", default="paper", show_default=True,
-    help='what a copy costs: the paper\'s two points, or JSON: {"points": [[tokens, times faster], ...]}',
+    help="what a copy costs: the paper's two points, or what agspec copy kernel wrote",
 )  # fmt: skip
 @options.json_option
 def ceiling_command(data: Path, tokenizer: str, part: str, kernel: str, as_json: bool) -> None:

@@ -114,8 +114,8 @@ def serve_command(
 
     from agspec.fim.vocabulary import FimVocabulary
     from agspec.serve.fim.alone import Alone
-    from agspec.serve.fim.attach import family_from
     from agspec.serve.fim.backend import HttpBackend
+    from agspec.serve.fim.family import family_from
     from agspec.serve.fim.routes import FimRoutes
     from agspec.serve.fim.service import FimService
     from agspec.tokens import load_tokenizer

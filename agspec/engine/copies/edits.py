@@ -1,4 +1,4 @@
-"""Edits on an engine in this process: what the benchmarks and the tests drive.
+"""Edits on an engine in this process: what ``agspec copy kernel``, the benchmarks and the tests drive.
 
 Any number of edits at a time, stepped together; ordinary requests may run beside them.
 """

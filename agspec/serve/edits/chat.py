@@ -25,6 +25,7 @@ from agspec.serve.edits.body import Counts
 from agspec.serve.edits.prompt import tokens_of
 from agspec.serve.edits.routes import Editing
 from agspec.serve.edits.run import EditError, Running
+from agspec.serve.events import event
 from agspec.serve.exchange import Exchange
 from agspec.serve.leaving import unless_gone
 from agspec.serve.middleware import App, Receive, Scope, Send, refuse
@@ -199,7 +200,7 @@ class _Answer:
                 yield _chunk(head, {"tool_calls": [{"index": i, **call} for i, call in enumerate(calls)]})
         yield _chunk(head, {}, reason)
         if (self.body.get("stream_options") or {}).get("include_usage"):
-            yield _event({**head, "choices": [], **self._used(run.counts)})
+            yield event({**head, "choices": [], **self._used(run.counts)})
         yield b"data: [DONE]\n\n"
 
     def _read(self, text: str) -> tuple[str | None, list[dict[str, Any]]]:
@@ -219,8 +220,4 @@ class _Answer:
 
 
 def _chunk(head: Mapping[str, Any], delta: dict[str, Any], reason: str | None = None) -> bytes:
-    return _event({**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]})
-
-
-def _event(data: Mapping[str, Any]) -> bytes:
-    return b"data: " + orjson.dumps(data) + b"\n\n"
+    return event({**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]})

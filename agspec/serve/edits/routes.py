@@ -7,7 +7,6 @@ from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
-import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
@@ -18,6 +17,7 @@ from agspec.serve.edits.body import Counts, EditBody, Edited, EditedFile, File, 
 from agspec.serve.edits.choose import Choice
 from agspec.serve.edits.prompt import messages, tokens_of
 from agspec.serve.edits.run import EditError, Running
+from agspec.serve.events import event
 from agspec.serve.hub import Hub, Ticket
 from agspec.serve.leaving import unless_gone
 
@@ -120,11 +120,11 @@ async def _stream(editing: Editing, body: EditBody, runs: list[tuple[Running, Ti
         for run, ticket in runs:
             async with aclosing(_texts(editing, run, ticket)) as texts:
                 async for text in texts:
-                    yield _event({"path": run.path, "text": text})
+                    yield event({"path": run.path, "text": text})
             files.append(run.result())
-        yield _event(_edited(body, files).model_dump())
+        yield event(_edited(body, files).model_dump())
     except AgspecError as error:
-        yield _event({"error": {"message": str(error), "type": "EditError", "param": "files", "code": 422}})
+        yield event({"error": {"message": str(error), "type": "EditError", "param": "files", "code": 422}})
     yield b"data: [DONE]\n\n"
 
 
@@ -133,10 +133,6 @@ def _edited(body: EditBody, files: list[EditedFile]) -> Edited:
     for file in files:
         total = total + file.counts
     return Edited(model=body.model, files=tuple(files), counts=total)
-
-
-def _event(data: dict[str, Any]) -> bytes:
-    return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 def _error(status: int, message: str, field: str | None) -> JSONResponse:

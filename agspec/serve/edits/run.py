@@ -85,10 +85,9 @@ class Running:
 
     @property
     def counts(self) -> Counts:
-        """What the text so far took."""
-        counts, copies = self._counts, self._unfolding.copies
-        counts.copied_tokens = sum(len(self.vocabulary.encode(text)) for text in copies)
-        counts.forwards = counts.decode_steps + len(copies)
+        """What the text took, once it has ended."""
+        counts = self._counts
+        counts.forwards = counts.decode_steps + len(self._unfolding.copies)
         counts.steps_saved = len(self.vocabulary.encode("".join(self._pieces).encode())) + 1 - counts.decode_steps
         return counts
 
@@ -101,7 +100,8 @@ class Running:
 
     def _check(self) -> None:
         """Raises EditError where the program ended for want of room: what it wrote is not the whole file."""
-        left = min(self.max_tokens, self.room - self.counts.copied_tokens) - self._counts.generated_tokens
+        self._counts.copied_tokens = copied = sum(map(len, map(self.vocabulary.encode, self._unfolding.copies)))
+        left = min(self.max_tokens, self.room - copied) - self._counts.generated_tokens
         most = sum(map(len, self._unfolding.copies))
         if most > MOST_BYTES:
             raise EditError(f"{self.path}: want at most {MOST_BYTES:,} bytes copied, got {most:,}")

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import tomllib
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import ValidationError
 
 from agspec.engine.config import TENANT
-from agspec.errors import InputError
-from agspec.fim.families import Family, Order, detect, family_of
+from agspec.fim.families import Order
 from agspec.fim.vocabulary import FimVocabulary
 from agspec.messages import digest
 from agspec.serve.fim.asked import Asked
 from agspec.serve.fim.backend import EngineBackend
+from agspec.serve.fim.family import family_from
 from agspec.serve.fim.routes import COMPLETIONS, PATHS, FimRoutes
 from agspec.serve.fim.service import FimService
 from agspec.serve.hub import Hub
 from agspec.tokens import load_tokenizer
 
 router = APIRouter()
-
-
-def family_from(told: str | None, tokenizer_spec: Mapping[str, Any], model: str) -> Family:
-    """The family of that name, or in a TOML file with a family's fields; None: told from the tokenizer's tokens."""
-    if told is None:
-        added = {str(token["content"]) for token in tokenizer_spec.get("added_tokens", [])}
-        return detect(added, model=model)
-    if not told.endswith(".toml"):
-        return family_of(told)
-    try:
-        return Family.model_validate(tomllib.loads(Path(told).read_text("utf-8")))
-    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise InputError(f"{told}: want a model family's fields, got: {str(error).splitlines()[0]}") from error
 
 
 def make_routes(engine: Any, hub: Hub, args: Namespace, models: tuple[str, ...]) -> FimRoutes:

@@ -9,10 +9,11 @@ from hmac import compare_digest
 from typing import Any
 
 import orjson
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from agspec.errors import AgspecError
 from agspec.serve.bodies import BadRequest
+from agspec.serve.events import event
 from agspec.serve.fim import asked as read
 from agspec.serve.fim import shapes
 from agspec.serve.fim.asked import Asked
@@ -139,7 +140,7 @@ async def _stream(
             queue.put_nowait(shape.end(run.done, index))
         except (AgspecError, ValueError) as error:
             status = error.status if isinstance(error, BackendError) else 400
-            queue.put_nowait(shapes.event({"error": _told(status, str(error), None)}))
+            queue.put_nowait(event({"error": _told(status, str(error), None)}))
         finally:
             ends[index](run.done.reason in ("stop", "length"))
             queue.put_nowait(None)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import orjson
-
+from agspec.serve.events import event
 from agspec.serve.fim.service import Done
 
 DONE = b"data: [DONE]\n\n"
@@ -22,11 +20,6 @@ class Shape(Protocol):
     def whole(self, text: str, done: Done) -> dict[str, Any]: ...
     def piece(self, text: str, index: int) -> bytes: ...
     def end(self, done: Done, index: int) -> bytes: ...
-
-
-def event(data: Mapping[str, Any]) -> bytes:
-    """A server-sent event."""
-    return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 def finish(done: Done) -> str:
@@ -44,12 +37,16 @@ def usage(done: Done) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Completions:
-    """OpenAI's text completions: Tabby reads ``choices[0].text`` and stops at ``finish_reason``."""
+class _Named:
+    """``name``: the completion's."""
 
     name: str
     model: str
     last = DONE
+
+
+class Completions(_Named):
+    """OpenAI's text completions: Tabby reads ``choices[0].text`` and stops at ``finish_reason``."""
 
     def whole(self, text: str, done: Done) -> dict[str, Any]:
         """See ``Shape``."""
@@ -68,13 +65,8 @@ class Completions:
         return {"id": self.name, "object": "text_completion", "created": int(time.time()), "model": self.model}
 
 
-@dataclass(frozen=True)
-class Mistral:
+class Mistral(_Named):
     """Mistral's: as chat completions."""
-
-    name: str
-    model: str
-    last = DONE
 
     def whole(self, text: str, done: Done) -> dict[str, Any]:
         """See ``Shape``."""
@@ -97,12 +89,9 @@ class Mistral:
         return {"id": self.name, "object": kind, "created": int(time.time()), "model": self.model}
 
 
-@dataclass(frozen=True)
-class Infill:
+class Infill(_Named):
     """llama.cpp's: no id, no end marker; timings as llama.vim shows them."""
 
-    name: str
-    model: str
     last = b""
 
     def whole(self, text: str, done: Done) -> dict[str, Any]:
@@ -127,13 +116,8 @@ class Infill:
         return event(self.whole("", done))
 
 
-@dataclass(frozen=True)
-class Autocomplete:
+class Autocomplete(_Named):
     """Our own: the text, and where the time went."""
-
-    name: str
-    model: str
-    last = DONE
 
     def whole(self, text: str, done: Done) -> dict[str, Any]:
         """See ``Shape``."""
@@ -153,13 +137,8 @@ class Autocomplete:
         return event(self.whole("", done))
 
 
-@dataclass(frozen=True)
-class Tasks:
+class Tasks(_Named):
     """RWKV servers': several at once, told apart by their index."""
-
-    name: str
-    model: str
-    last = DONE
 
     def whole(self, text: str, done: Done) -> dict[str, Any]:
         """One of the choices."""
