@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,9 +14,10 @@ import pytest
 from mistralai.client import Mistral
 
 from agspec.serve.config import ServeConfig
-from agspec.serve.fim.forced import FAMILY
+from agspec.serve.fim.forced import FAMILY, HEADER, MODULE
 from agspec.serve.process import Server
 from agspec.settings import Settings
+from agspec.tokens import load_tokenizer
 
 pytestmark = pytest.mark.engine
 LINES = "".join(f"def area_{i}(width, height):\n    return width * height * {i}\n\n\n" for i in range(40))
@@ -28,6 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/autocomplete": {"prefix": PREFIX, "suffix": SUFFIX, "max_tokens": 12, "temperature": 0},
     "/v1/tasks/fim": {"prefix": [PREFIX, "x = "], "suffix": [SUFFIX, "\n"], "max_tokens": 12},
 }
+WRITTEN = "width * height"
 ASKED: dict[str, Any] = {**BODIES["/v1/completions"], "temperature": 0}
 ENDLESS = {"model": "embedded", "prompt": "Count: 1, 2, 3, 4, 5, 6,", "suffix": "\n", "max_tokens": 2000,
            "stream": True, "language": "unknown", "temperature": 1.0}  # fmt: skip
@@ -38,9 +41,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     log = tmp_path_factory.mktemp("fim") / "log"
     config = ServeConfig(fim_family=str(FAMILY))
     flags = ("--max-model-len", "4096", "--max-num-seqs", "8", "--api-key", "mine")
-    with Server.with_agspec(log, settings=Settings(), config=config, flags=flags) as one:
+    with Server.with_agspec(log, settings=Settings(), config=config, flags=flags, module=MODULE) as one:
         one.client.headers["authorization"] = "Bearer mine"
         yield one
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, str]:
+    """The header by which the model writes WRITTEN."""
+    tokenizer = load_tokenizer("embedded")
+    return {HEADER: json.dumps([*tokenizer.encode(WRITTEN).tolist(), tokenizer.end_id])}
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -53,12 +63,12 @@ def test_every_route_completes_behind_the_key(server: Server, path: str) -> None
     assert stream.text.startswith("data: {")
 
 
-def test_openais_client_reads_both_ways(server: Server) -> None:
+def test_openais_client_reads_both_ways(server: Server, told: dict[str, str]) -> None:
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="mine", max_retries=0)
-    whole = client.completions.create(**ASKED)
-    pieces = list(client.completions.create(**ASKED, stream=True))
-    assert whole.choices[0].text == "".join(piece.choices[0].text for piece in pieces if piece.choices) != ""
-    assert whole.choices[0].finish_reason == pieces[-1].choices[0].finish_reason in ("stop", "length")
+    whole = client.completions.create(**ASKED, extra_headers=told)
+    pieces = list(client.completions.create(**ASKED, extra_headers=told, stream=True))
+    assert whole.choices[0].text == "".join(piece.choices[0].text for piece in pieces if piece.choices) == WRITTEN
+    assert whole.choices[0].finish_reason == pieces[-1].choices[0].finish_reason == "stop"
     assert whole.usage is not None
     assert whole.usage.completion_tokens > 0
     with pytest.raises(openai.BadRequestError, match="echo"):
@@ -67,13 +77,13 @@ def test_openais_client_reads_both_ways(server: Server) -> None:
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="other", max_retries=0).completions.create(**ASKED)
 
 
-def test_mistrals_client_reads_both_ways(server: Server) -> None:
+def test_mistrals_client_reads_both_ways(server: Server, told: dict[str, str]) -> None:
     client = Mistral(api_key="mine", server_url=server.url)
-    whole = client.fim.complete(**ASKED).choices[0]
-    with client.fim.stream(**ASKED) as events:
+    whole = client.fim.complete(**ASKED, http_headers=told).choices[0]
+    with client.fim.stream(**ASKED, http_headers=told) as events:
         chunks = [event.data.choices[0] for event in events]
-    assert whole.message.content == "".join(chunk.delta.content or "" for chunk in chunks) != ""
-    assert whole.finish_reason == chunks[-1].finish_reason in ("stop", "length")
+    assert whole.message.content == "".join(chunk.delta.content or "" for chunk in chunks) == WRITTEN
+    assert whole.finish_reason == chunks[-1].finish_reason == "stop"
 
 
 def test_an_empty_suffix_is_vllms_own_completion(server: Server) -> None:
