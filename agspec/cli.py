@@ -32,6 +32,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Edits": {
         "copy": ("agspec.commands.copy:copy_command", "Edits as programs of copies: compile, resolve, ceiling."),
+        "playground": (
+            "agspec.commands.playground:playground_command",
+            "An editor in the browser that completes.",
+        ),
         "fim": ("agspec.commands.fim:fim_command", "Fill-in-the-middle prompts as each model family wants them."),
     },
     "Stores": {

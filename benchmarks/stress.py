@@ -28,9 +28,9 @@ from agspec.replay.environment import environment
 from agspec.replay.trace import Call, read_trace
 from agspec.resources import data_dir
 from agspec.serve.config import ServeConfig
+from agspec.serve.process import Server
 from agspec.settings import Settings
 from benchmarks.corpus import write_result
-from benchmarks.serving import Server
 
 FLAGS = ("--dtype", "float32", "--max-model-len", "2048", "--max-num-seqs", "16")
 SETTINGS = Settings(session_mib=8, workspace_mib=32, shared_mib=32, max_sessions=96, strict=True)

@@ -1,8 +1,9 @@
-"""``agspec bench``."""
+"""``agspec bench``, and ``agspec bench fim``, which types instead of replaying."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,21 @@ from agspec.commands import options
 from agspec.replay.render import ToolWire
 
 
-@click.command("bench")
+class _Bench(click.Command):
+    """``fim`` in the place of traces is a command of its own; a trace of that name is ``./fim``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """See super."""
+        if args[:1] == ["fim"]:
+            from agspec.commands.bench_fim import bench_fim_command
+
+            return bench_fim_command.make_context(f"{info_name} fim", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("bench", cls=_Bench)
 @options.traces_argument
 @click.option("--model", metavar="NAME", required=True, help="model name or folder, or 'embedded'")
 @options.tool_wire_option
@@ -56,6 +71,8 @@ def bench_command(
     as_json: bool,
 ) -> None:
     """Replay recorded sessions on a real vLLM engine, forced along what was recorded, and time every method.
+
+    `agspec bench fim` times completion for editors instead.
 
     A prompt that does not fit the model is cut by one rule for all methods: a quarter of the room keeps its head, the
     rest its tail. The rows of a batch are distinct sessions.

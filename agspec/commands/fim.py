@@ -103,11 +103,12 @@ def families_command(as_json: bool) -> None:
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=20, show_default=True,
               help="seconds that the backend may keep silent")  # fmt: skip
 @click.option("--max-model-len", type=click.IntRange(16), default=8192, show_default=True, help="tokens the model sees")
+@options.playground_option
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8012, show_default=True)
 def serve_command(
     backend: str, model: str, tokenizer: str | None, family: str | None, order: Any, backend_key: str | None,
-    api_key: tuple[str, ...], timeout: float, max_model_len: int, host: str, port: int,
+    api_key: tuple[str, ...], timeout: float, max_model_len: int, playground: bool, host: str, port: int,
 ) -> None:  # fmt: skip
     """Complete for editors in front of any server of OpenAI's completions; agspec serve has the same routes in it."""
     import uvicorn
@@ -118,6 +119,8 @@ def serve_command(
     from agspec.serve.fim.family import family_from
     from agspec.serve.fim.routes import FimRoutes
     from agspec.serve.fim.service import FimService
+    from agspec.serve.playground.app import with_page
+    from agspec.serve.playground.pages import built
     from agspec.tokens import load_tokenizer
 
     if family is None and tokenizer is None:
@@ -128,7 +131,9 @@ def serve_command(
     service = FimService(behind, found, None if loaded is None else FimVocabulary(loaded, found), order=order)
     routes = FimRoutes(service, models=(model,), keys=api_key)
     click.echo(f"completing with {found.name} prompts at http://{host}:{port}", err=True)
-    uvicorn.run(Alone(routes, behind), host=host, port=port, lifespan="off", log_level="warning")
+    alone = Alone(routes, behind)
+    app = with_page(built(), alone) if playground else alone
+    uvicorn.run(app, host=host, port=port, lifespan="off", log_level="warning")
 
 
 @fim_command.command("cost")

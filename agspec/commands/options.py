@@ -48,6 +48,9 @@ cost_option: Decorator = click.option(
 )
 url_argument: Decorator = click.argument("url", metavar="URL")
 api_key_option: Decorator = click.option("--api-key", metavar="KEY", envvar="OPENAI_API_KEY", help="the server's key")
+playground_option: Decorator = click.option(
+    "--playground", is_flag=True, help="an editor that completes, at /playground; npm builds the page once"
+)
 max_draft_option: Decorator = click.option(
     "--max-draft", type=click.IntRange(1, 128), help="longest draft of agspec and sam  [default: 48]"
 )

@@ -39,6 +39,7 @@ from agspec.commands import options
 )  # fmt: skip
 @click.option("--fim-family", metavar="NAME|FILE", help="of completions; default: told from the tokenizer's tokens")
 @click.option("--fim-order", type=click.Choice(["psm", "spm"]), help="what comes first in a prompt")
+@options.playground_option
 @click.option(
     "--session-minutes", type=click.FloatRange(min=0, min_open=True), default=240, show_default=True,
     help="unused that long, a session is over",
@@ -63,6 +64,7 @@ def serve_command(
     copy_anchors: int,
     fim_family: str | None,
     fim_order: str | None,
+    playground: bool,
     session_minutes: float,
     caps: Path | None,
     corpus: Path | None,
@@ -77,6 +79,7 @@ def serve_command(
     from agspec.scaffold import load_profiles
     from agspec.serve.command import command
     from agspec.serve.config import ServeConfig
+    from agspec.serve.playground.pages import built
     from agspec.serve.recorder import Recorder
     from agspec.serve.workspace import Workspace
 
@@ -93,7 +96,7 @@ def serve_command(
          "profiles": tuple(folder.absolute() for folder in profiles),
          "redact": redact, "share_tenants": share_tenants, "copy_edits": copy_edits,
          "copy_anchors": copy_anchors, "fim_family": fim_family, "fim_order": fim_order,
-         "session_minutes": session_minutes}
+         "session_minutes": session_minutes, "playground": built() if playground else None}
     )  # fmt: skip
     made = command(model, vllm_flags, settings=settings, config=config, environment=os.environ)
     if print_command:

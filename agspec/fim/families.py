@@ -14,6 +14,7 @@ from agspec.errors import InputError
 
 Order = Literal["psm", "spm"]
 """What comes first in a prompt: the text before the cursor, or the text after it."""
+ORDERS: tuple[Order, ...] = ("psm", "spm")
 Marker = str | tuple[str, ...]
 
 

@@ -39,6 +39,7 @@ class ServeConfig(BaseModel):
     fim_order: Literal["psm", "spm"] | None = Field(
         None, description="what comes first in a prompt; None: the family's"
     )
+    playground: Path | None = Field(None, description="the built page that is served at /playground")
     session_minutes: float = Field(240, gt=0, description="unused that long, a session is over")
 
     def to_environment(self) -> dict[str, str]:

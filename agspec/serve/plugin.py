@@ -35,6 +35,7 @@ from agspec.serve.fim.routes import COMPLETIONS, FimRoutes
 from agspec.serve.hub import Hub
 from agspec.serve.metrics import HubMetrics
 from agspec.serve.middleware import Middleware
+from agspec.serve.playground.app import PLACE, page
 from agspec.serve.recorder import Recorder, tagged
 from agspec.serve.sessions import Session
 from agspec.serve.speaker import tenant_of
@@ -57,6 +58,7 @@ class Plugin:
         app.include_router(router)
         app.include_router(edits_router)
         app.include_router(fim_router)
+        _mount_page(app)
         app.add_middleware(
             Middleware,
             hub_of=lambda scope: getattr(scope["app"].state, "agspec", None),
@@ -78,6 +80,16 @@ class Plugin:
             log.error("agspec is off: %s", error)
         except Exception:
             log.exception("agspec is off")
+
+
+def _mount_page(app: FastAPI) -> None:
+    """The playground, where it is asked for."""
+    try:
+        folder = ServeConfig.from_environment().playground
+    except AgspecError:  # init_state says it
+        return
+    if folder is not None:
+        app.mount(PLACE, page(folder))
 
 
 async def make_hub(engine_client: Any, args: Namespace) -> Hub:

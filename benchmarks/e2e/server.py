@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from agspec.serve.process import Server
 from agspec.tokens import Tokens, load_tokenizer
-from benchmarks.serving import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 TAPED = "benchmarks.e2e.taped"

@@ -8,7 +8,6 @@ is answered with 400.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -16,16 +15,12 @@ import orjson
 
 from agspec.engine import vllm_cpu
 from agspec.engine.copies.request import COPY, CopyRequest
-from agspec.engine.patches import force_tapes
 from agspec.engine.tape import TAPE
 from agspec.serve.bodies import CHAT
 from agspec.serve.config import ALIAS
 from agspec.serve.edits import run
 from agspec.serve.edits.chat import HEADER
-from agspec.serve.fim import attach
-from agspec.serve.fim.asked import Asked
-from agspec.serve.fim.routes import Extra, FimRoutes
-from agspec.serve.fim.service import FimService
+from agspec.serve.fim.forced import force
 from agspec.serve.middleware import App, Receive, Scope, Send, again, body_of, carrying, refuse, respond
 
 PATH = "/tapes"
@@ -55,17 +50,6 @@ class TapedCopyRequest(CopyRequest):
         """See super."""
         tape, told = answers.take(), super().to_args()
         return told if tape is None else {COPY: {**told[COPY], "tape": tape}}
-
-
-class TapedRoutes(FimRoutes):
-    """Completions that are told their text, by the header x-tape."""
-
-    def __init__(self, service: FimService, *, extra: Extra, **more: Any) -> None:
-        def taped(headers: Mapping[str, str], asked: Asked) -> tuple[Mapping[str, Any], Callable[[bool], None]]:
-            told, end = extra(headers, asked)
-            return ({**told, TAPE: orjson.loads(headers["x-tape"])} if "x-tape" in headers else told), end
-
-        super().__init__(service, extra=taped, **more)
 
 
 class Script:
@@ -105,9 +89,7 @@ class Script:
 
 
 if __name__ in ("__main__", "__mp_main__"):  # the engine core, where grammars are made, is a child of this process
-    vllm_cpu.mend_version()
-    force_tapes()
+    force()
     run.CopyRequest = import_module(MODULE).TapedCopyRequest  # the middleware's module, whose answers are set
-    attach.FimRoutes = TapedRoutes
 if __name__ == "__main__":
     vllm_cpu.main()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
+import openai
 import pytest
+from mistralai.client import Mistral
 
 from agspec.serve.config import ServeConfig
+from agspec.serve.fim.forced import FAMILY
+from agspec.serve.process import Server
 from agspec.settings import Settings
-from benchmarks.serving import Server
 
 pytestmark = pytest.mark.engine
-FAMILY = Path(__file__).parents[2] / "benchmarks" / "fim.toml"
 LINES = "".join(f"def area_{i}(width, height):\n    return width * height * {i}\n\n\n" for i in range(40))
 HALF = LINES.index("def area_20")
 PREFIX, SUFFIX = LINES[:HALF] + "def area(width, height):\n    return ", "\n\n\n" + LINES[HALF:]
@@ -27,6 +28,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/autocomplete": {"prefix": PREFIX, "suffix": SUFFIX, "max_tokens": 12, "temperature": 0},
     "/v1/tasks/fim": {"prefix": [PREFIX, "x = "], "suffix": [SUFFIX, "\n"], "max_tokens": 12},
 }
+ASKED: dict[str, Any] = {**BODIES["/v1/completions"], "temperature": 0}
 ENDLESS = {"model": "embedded", "prompt": "Count: 1, 2, 3, 4, 5, 6,", "suffix": "\n", "max_tokens": 2000,
            "stream": True, "language": "unknown", "temperature": 1.0}  # fmt: skip
 
@@ -49,6 +51,29 @@ def test_every_route_completes_behind_the_key(server: Server, path: str) -> None
     stream = server.client.post(path, json={**BODIES[path], "stream": True})
     assert stream.status_code == 200
     assert stream.text.startswith("data: {")
+
+
+def test_openais_client_reads_both_ways(server: Server) -> None:
+    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="mine", max_retries=0)
+    whole = client.completions.create(**ASKED)
+    pieces = list(client.completions.create(**ASKED, stream=True))
+    assert whole.choices[0].text == "".join(piece.choices[0].text for piece in pieces if piece.choices) != ""
+    assert whole.choices[0].finish_reason == pieces[-1].choices[0].finish_reason in ("stop", "length")
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens > 0
+    with pytest.raises(openai.BadRequestError, match="echo"):
+        client.completions.create(**ASKED, echo=True)
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="other", max_retries=0).completions.create(**ASKED)
+
+
+def test_mistrals_client_reads_both_ways(server: Server) -> None:
+    client = Mistral(api_key="mine", server_url=server.url)
+    whole = client.fim.complete(**ASKED).choices[0]
+    with client.fim.stream(**ASKED) as events:
+        chunks = [event.data.choices[0] for event in events]
+    assert whole.message.content == "".join(chunk.delta.content or "" for chunk in chunks) != ""
+    assert whole.finish_reason == chunks[-1].finish_reason in ("stop", "length")
 
 
 def test_an_empty_suffix_is_vllms_own_completion(server: Server) -> None:

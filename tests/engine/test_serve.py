@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agspec.serve.command import SHUTDOWN_S
-from benchmarks.serving import Server
+from agspec.serve.process import Server
 from tests.test_readme import ON_SERVER
 
 pytestmark = pytest.mark.engine

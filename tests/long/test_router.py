@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from agspec.serve.config import ServeConfig
+from agspec.serve.process import Server
 from agspec.settings import Settings
 from benchmarks.e2e.install import install
-from benchmarks.serving import Server
 from tests.long.test_served import ASK, FLAGS
 
 pytestmark = pytest.mark.long

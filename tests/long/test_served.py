@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from agspec.serve.config import ServeConfig
+from agspec.serve.process import Server
 from agspec.settings import Settings
-from benchmarks.serving import Server
 
 pytestmark = pytest.mark.long
 FLAGS = ("--max-model-len", "2048", "--max-num-seqs", "4")

@@ -23,6 +23,9 @@ from agspec.tokens import load_tokenizer
 
 router = APIRouter()
 
+made_of: type[FimRoutes] = FimRoutes
+"""What ``make_routes`` makes; ``agspec.serve.fim.forced`` has one of its own."""
+
 
 def make_routes(engine: Any, hub: Hub, args: Namespace, models: tuple[str, ...]) -> FimRoutes:
     """The routes of this server process; raises InputError where the model's family is not known."""
@@ -42,7 +45,7 @@ def make_routes(engine: Any, hub: Hub, args: Namespace, models: tuple[str, ...])
             hub.open_text(ticket.extra_args[TENANT], file.path, file.text)
         return ticket.extra_args, lambda complete: hub.ticket_ended(ticket, complete=complete)
 
-    return FimRoutes(service, models=models, keys=tuple(keys), extra=extra)
+    return made_of(service, models=models, keys=tuple(keys), extra=extra)
 
 
 async def _answer(request: Request) -> Response:

@@ -16,6 +16,7 @@ from typing import Any, Self
 import httpx
 
 from agspec import embedded
+from agspec.errors import AgspecError
 from agspec.serve.command import EMBEDDED_ENVIRONMENT, EMBEDDED_FLAGS, command
 from agspec.serve.config import ServeConfig
 from agspec.settings import Settings
@@ -39,11 +40,15 @@ class Server:
 
     @classmethod
     def with_agspec(
-        cls, log: Path, *, settings: Settings, config: ServeConfig, flags: Sequence[str] = (), **environment: str
-    ) -> Self:
-        """``agspec serve embedded``, with more of an environment."""
+        cls, log: Path, *, settings: Settings, config: ServeConfig, flags: Sequence[str] = (),
+        module: str | None = None, **environment: str,
+    ) -> Self:  # fmt: skip
+        """``agspec serve embedded``, with more of an environment; ``module``: run in the place of vLLM's command."""
         made = command("embedded", flags, settings=settings, config=config, environment=os.environ)
-        return cls(made.arguments, {**made.environment, **environment}, log)
+        line = made.arguments
+        if module is not None:
+            line = (sys.executable, "-m", module, *line[line.index("serve") :])
+        return cls(line, {**made.environment, **environment}, log)
 
     @classmethod
     def without(cls, log: Path, flags: Sequence[str] = ()) -> Self:
@@ -63,14 +68,14 @@ class Server:
         until = time.monotonic() + START_S
         while time.monotonic() < until:
             if self.process.poll() is not None:
-                raise SystemExit(f"the server did not start:\n{self.log.read_text()[-3000:]}")
+                raise AgspecError(f"want a server that starts, got:\n{self.log.read_text()[-3000:]}")
             try:
                 if self.client.get("/health").status_code == 200:
                     return self
             except httpx.TransportError:
                 time.sleep(0.5)
         self.process.kill()
-        raise SystemExit(f"the server was not ready in {START_S} s:\n{self.log.read_text()[-3000:]}")
+        raise AgspecError(f"want a server ready within {START_S} s, got:\n{self.log.read_text()[-3000:]}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.client.close()
@@ -97,7 +102,7 @@ class Server:
         """Requests the engine runs."""
         found = re.search(r"^vllm:num_requests_running\{.*\} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
         if found is None:
-            raise SystemExit("want vllm:num_requests_running in /metrics, found none")
+            raise AgspecError("want vllm:num_requests_running in /metrics, found none")
         return float(found[1])
 
     def runs(self, number: int, *, within_s: float) -> bool:
